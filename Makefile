@@ -1,0 +1,37 @@
+# make demo   set up the core and run the main job (no torch)
+# make test   set up everything and run the tests
+# make setup  a .venv with everything for development
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+
+.PHONY: demo test setup check readme-picture golden clean
+
+demo: $(VENV)/.core
+	$(BIN)/ompb demo
+
+test: setup check
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+setup: $(VENV)/.dev
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) '.[dev,torch]'
+	touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

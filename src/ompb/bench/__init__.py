@@ -1,0 +1,1 @@
+"""Comparisons: trivial references that every table shows."""

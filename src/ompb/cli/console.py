@@ -1,0 +1,52 @@
+"""What the commands show on the screen: sentences, progress bars and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ompb.report.summary import COLUMNS, OMPB, Study, score_phase, shown
+
+# No markup: channel and file names are shown as they are, brackets and all.
+_screen = Console(markup=False, emoji=False, highlight=False)
+_errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+def say(text: str) -> None:
+    """One line on the screen, never broken, so that a path in it can be copied."""
+    _screen.print(text, soft_wrap=True)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar moved by calling it with (done, in all). It leaves no trace, and stays away from pipes and files."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def show_table(title: str, headings: Iterable[str], lines: Iterable[tuple[str, ...]], strong: str = "") -> None:
+    """A table whose first column is text and the rest numbers; the line called ``strong`` stands out."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+    for line in lines:
+        table.add_row(*line, style="bold" if line[0] == strong else None)
+    _screen.print(table)
+
+
+def show_scores(study: Study) -> None:
+    """One table of scores per phase."""
+    for phase in study.phases:
+        lines = [
+            (scores.name, *(shown(getattr(scores, name)) for name in COLUMNS)) for scores in score_phase(study, phase)
+        ]
+        show_table(phase.name, ("", *COLUMNS.values()), lines, strong=OMPB)

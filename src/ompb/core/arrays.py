@@ -1,0 +1,32 @@
+"""The array type of the core, its namespace, and the one reduction that knows which lanes form a series."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import array_namespace
+
+# The array-API standard has no static type yet; shapes are given in docstrings and trailing comments.
+Array: TypeAlias = Any
+
+# NumPy 2 is its own array-API namespace; the wrappers others need would cost a microsecond a call.
+_NAMESPACES: dict[type, Any] = {np.ndarray: np}
+
+
+def namespace(array: Array) -> Any:
+    """The array-API namespace of an array. Looked up once per array type: it is asked for dozens of times a row."""
+    kind = type(array)
+    found = _NAMESPACES.get(kind)
+    if found is None:
+        found = _NAMESPACES[kind] = array_namespace(array)
+    return found
+
+
+def over_series(per_lane: Array, channels: int) -> Array:
+    """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...)."""
+    xp = namespace(per_lane)
+    shape = per_lane.shape
+    lanes = xp.reshape(per_lane, (shape[0] // channels, channels, -1))
+    mean = xp.matmul(xp.full((1, channels), 1 / channels, dtype=per_lane.dtype), lanes)
+    return xp.reshape(mean, (shape[0] // channels, *shape[1:]))

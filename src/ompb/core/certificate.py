@@ -1,0 +1,214 @@
+r"""PB(t) and its terms: a reading of the risk on the stream, before any of its outcomes is known.
+
+.. math:: PB(t) = R_S(t) + \Gamma_m + \tfrac12 \, \big| D_S(t) - D_T(t) \big|
+
+R_S is the proxy risk of the present posterior on the certificate windows, D_S its disagreement there, D_T its
+disagreement over the ring of the newest target windows (the present one included: it is an input). Both disagreements
+are read under the present belief, so that their difference is a difference of windows and not of beliefs.
+
+The certificate windows took no part in any learning, so the present posterior is a legitimate *prior* for them
+and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn. So
+each window's reading belongs to heads at most about m steps old; since all of those are independent of the
+windows, the bound holds for the average of their risks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ompb.core.arrays import Array, namespace, over_series
+from ompb.core.complexity import C0, KINDS, B, predictable_variance
+from ompb.core.disagreement import bounded, drawn_pairs, expected_pair, makings
+from ompb.core.posterior import Posterior, gaussian_kl
+from ompb.core.source import Views
+from ompb.settings import Settings
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Windows on which a posterior can be read: n windows of N lanes, K members.
+
+    Where an outcome is missing the base forecast stands in for it: that leaves the differences between members as they
+    are, and its weight in the risk is zero.
+    """
+
+    phi: Array  # whitened features: (N, n, F)
+    still: Array  # errors of the members that never move (backbone, profile): (N, I, n, H)
+    source_error: Array  # errors of the source head: (N, n, H)
+    weight: Array  # of each lead in the window's mean squared error, 0 where missing: (N, n, H)
+
+    def part(self, first: int, last: int) -> Probe:
+        """The windows first .. last - 1."""
+        here = slice(first, last)
+        return Probe(self.phi[:, here], self.still[:, :, here], self.source_error[:, here], self.weight[:, here])
+
+
+def probe_of(views: Views, outcomes: Array) -> Probe:
+    """Views of n windows with their outcomes (N, n, H), NaN where missing."""
+    xp = namespace(outcomes)
+    known = xp.isfinite(outcomes)
+    still = xp.concat(views.still, axis=1)
+    stand_in = xp.where(known, outcomes, still[:, 0])
+    cells = xp.sum(xp.astype(known, outcomes.dtype), axis=-1, keepdims=True)
+    weight = xp.where(known, 1 / xp.maximum(cells, 1.0), 0.0)
+    return Probe(views.phi, stand_in[:, None] - still, stand_in - views.source[:, 0], weight)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What turns squared errors and gaps into proxies in [0, 1]; fixed before the stream starts."""
+
+    tau_y: float
+    tau_d: float
+    null_ratio: float  # |D_S - D_T| / D_S that is rarely exceeded without shift
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a posterior on windows: its risk, its disagreement, how far it has moved."""
+
+    channels: int
+    noise: Array  # sigma_h^2: (N, H)
+    mean_noise: Array  # its mean over leads times the posterior scale: (N, 1)
+    prior: Array  # belief before any outcome: (K,)
+    uniforms: Array  # numbers that draw members, drawn once: (draws, N); none = expectation in closed form
+    scales: Scales
+    settings: Settings
+
+    @classmethod
+    def build(cls, channels: int, noise: Array, has_profile: bool, uniforms: Array, settings: Settings) -> Reader:
+        """A reader whose scales are still to be chosen."""
+        xp = namespace(noise)
+        others = len(settings.discounts) + (1 if has_profile else 0)
+        backbone = settings.backbone_prior
+        prior = xp.asarray([backbone, *[(1 - backbone) / others] * others], dtype=noise.dtype)
+        mean_noise = settings.posterior_scale * xp.mean(noise, axis=-1, keepdims=True)
+        return cls(channels, noise, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
+
+    def look(self, probe: Probe, posterior: Posterior) -> tuple[Array, Array]:
+        """Mean squared errors of every member (N, n, K) and makings of the disagreement on windows with outcomes."""
+        xp = namespace(probe.phi)
+        heads = probe.source_error[:, None] - posterior.correction(probe.phi)
+        errors = xp.permute_dims(xp.concat([probe.still, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
+        squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
+        return squared, makings(errors, xp.matrix_transpose(posterior.leverage(probe.phi)))
+
+    def risk(self, squared: Array, made: Array, belief: Array) -> Array:
+        """Gibbs risk E||y - h||^2 / (H C), (S, n): mean squared error plus output variance, no sampling."""
+        xp = namespace(belief)
+        heads = len(self.settings.discounts)
+        within = self.mean_noise * belief[:, belief.shape[1] - heads :]
+        risk = xp.matmul(squared, belief[..., None]) + xp.matmul(made[..., made.shape[-1] - heads :], within[..., None])
+        return over_series(risk[..., 0], self.channels)
+
+    def gaps(self, made: Array, belief: Array) -> Array:
+        """||h - h'||^2 / (H C) on windows of these makings, (S, n, pairs); without draws the one "pair" is the mean."""
+        xp = namespace(belief)
+        heads = len(self.settings.discounts)
+        if self.uniforms.shape[0] > 0:
+            pairs = drawn_pairs(belief, self.mean_noise, heads, self.uniforms)
+        else:
+            pairs = expected_pair(belief, self.mean_noise, heads)
+        return over_series(xp.matmul(made, pairs), self.channels)
+
+    def disagreement(self, made: Array, belief: Array) -> Array:
+        """D of each window, (S, n): the mean over pairs of the bounded gap."""
+        xp = namespace(belief)
+        scaled = bounded(self.gaps(made, belief), self.scales.tau_d, self.settings.disagreement)
+        return scaled[..., 0] if scaled.shape[-1] == 1 else xp.mean(scaled, axis=-1)
+
+    def posterior_shift(self, posterior: Posterior, belief: Array) -> Array:
+        """KL(rho_t || source posterior) of a series, (S,): at most KL(belief || prior) + sum_i belief_i KL_i."""
+        xp = namespace(belief)
+        ratio = xp.where(belief > 0, belief, 1.0) / xp.where(belief > 0, self.prior, 1.0)
+        weights = xp.vecdot(belief, xp.log(ratio))
+        heads = gaussian_kl(posterior.mean, posterior.covariance, self.noise)
+        moved = xp.vecdot(belief[:, belief.shape[1] - heads.shape[1] :], heads)
+        return self.channels * over_series(weights + moved, self.channels)
+
+
+@dataclass
+class Certifier:
+    """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
+
+    squared: Array  # mean squared error of each member on each certificate window: (N, m, K)
+    made: Array  # makings of the disagreement on the m certificate and the R ring windows: (N, m + R, K * K + M)
+    position: int  # the next certificate window to be read again
+    source_terms: Array  # source risk, V, c and posterior shift as last read: (4, S)
+    steps: int  # forecasts certified so far
+
+    @classmethod
+    def start(cls, lanes: int, channels: int, windows: int, reader: Reader) -> Certifier:
+        """Nothing read yet."""
+        xp = namespace(reader.noise)
+        members, heads = reader.prior.shape[0], len(reader.settings.discounts)
+        shapes = [
+            (lanes, windows, members),
+            (lanes, windows + reader.settings.ring, members * members + heads),
+            (4, lanes // channels),
+        ]
+        squared, made, terms = (xp.zeros(shape, dtype=reader.noise.dtype) for shape in shapes)
+        return cls(squared, made, 0, terms, 0)
+
+    @property
+    def windows(self) -> int:
+        """m, the number of certificate windows."""
+        return int(self.squared.shape[1])
+
+    def delta(self, settings: Settings) -> float:
+        """Confidence spent on the present reading of the source, delta / (j (j + 1)) on the j-th.
+
+        The shares of all readings together stay within delta: the certificate holds at all times at once.
+        """
+        reading = 1 + (self.steps - 1) // settings.reread
+        return settings.delta / (reading * (reading + 1))
+
+    def step(
+        self, reader: Reader, probe: Probe, posterior: Posterior, belief: Array, moves: Array, leverage: Array
+    ) -> dict[str, Array]:
+        """Terms of the certificate, each (S,), for what the members say of the present window.
+
+        ``moves`` (N, K, H) are their forecasts less the base forecast, ``leverage`` (N, M) is the window's.
+        """
+        xp = namespace(belief)
+        settings, windows = reader.settings, self.windows
+        if self.steps % settings.reread == 0:
+            self._reread(reader, probe, posterior, belief)
+        place = windows + self.steps % settings.ring
+        self.made[:, place] = makings(moves[:, None], leverage[:, None])[:, 0]
+        self.steps += 1
+        seen = windows + min(self.steps, settings.ring)
+        disagreement = reader.disagreement(self.made[:, :seen], belief)
+        source = xp.mean(disagreement[:, :windows], axis=-1)
+        target = xp.mean(disagreement[:, windows:], axis=-1)
+        risk, variance, scale, shift = self.source_terms
+        kappa = xp.full_like(risk, math.log(C0 * windows**0.5 / self.delta(settings)))
+        return {
+            "source_risk": risk,
+            "gamma": KINDS[settings.kind](kappa, variance, scale, windows),
+            "disagreement": xp.abs(source - target),
+            "source_disagreement": source,
+            "target_disagreement": target,
+            "log_term": kappa,
+            "variance": variance,
+            "scale": scale,
+            "posterior_shift": shift,
+        }
+
+    def _reread(self, reader: Reader, probe: Probe, posterior: Posterior, belief: Array) -> None:
+        """Read the next certificate windows (all of them the first time) under the present posterior."""
+        xp = namespace(belief)
+        settings, windows, first = reader.settings, self.windows, self.position
+        last = min(first + (windows if self.steps == 0 else settings.reread), windows)
+        self.squared[:, first:last], self.made[:, first:last] = reader.look(probe.part(first, last), posterior)
+        self.position = last % windows
+        risk = reader.risk(self.squared, self.made[:, :windows], belief)
+        losses = xp.minimum(risk / reader.scales.tau_y**2, 1.0)
+        _, variance, scale, _ = self.source_terms
+        if self.position == 0:  # V walks through all windows in time order: once a sweep is often enough
+            variance, scale = predictable_variance(losses)
+            variance, scale = settings.variance_factor * variance, settings.variance_factor**0.5 * scale
+            scale = xp.full_like(scale, B / 3) if settings.kind == "freedman" else scale
+        shift = reader.posterior_shift(posterior, belief)
+        self.source_terms = xp.stack([xp.mean(losses, axis=-1), variance, scale, shift])

@@ -1,0 +1,74 @@
+r"""How far to trust the head: a mixture whose first member is the bare forecaster.
+
+Members are, in this order, the backbone, the seasonal profile (where there is one) and the heads. Their belief is
+the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the revealed rows:
+
+.. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)
+
+with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. The gate is the
+mass off the backbone. Before any outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is
+the backbone's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ompb.core.arrays import Array, namespace, over_series
+from ompb.settings import GateMode
+
+# Mass off the backbone below which the correction is switched off altogether.
+CLOSED = 0.01
+# Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
+TINY = 1e-300
+# Log odds against the backbone beyond this are as good as certain, and their exponential is still finite.
+OVERFLOW = 600.0
+
+
+@dataclass
+class Gate:
+    """Discounted losses of K members on N lanes, and the weights they imply."""
+
+    prior: Array  # (K,)
+    backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
+    loss: Array  # discounted sum over rows: (N, K)
+    rows: Array  # discounted count of rows: (N,)
+    discount: float
+    evidence: float
+    ramp: float
+    mode: GateMode
+    channels: int
+
+    def learn(self, errors: Array, leads: Array, age: int) -> None:
+        """Take in the members' errors (N, K, H) on a row, 0 but for the ``leads`` (N,) heard, ``age`` rows late."""
+        xp = namespace(errors)
+        mean = xp.vecdot(errors, errors) / xp.maximum(leads, 1.0)[:, None]
+        weight = xp.minimum(leads, 1.0) * self.discount**age
+        if age == 0:
+            self.loss *= self.discount
+            self.rows *= self.discount
+        self.loss += weight[:, None] * mean
+        self.rows += weight
+
+    def belief(self) -> Array:
+        """Posterior weights of the members, (N, K); the prior before any outcome."""
+        xp = namespace(self.loss)
+        loss, rows = self.loss, self.rows
+        if self.mode == "shared":
+            loss = xp.repeat(over_series(loss, self.channels), self.channels, axis=0)
+            rows = xp.repeat(over_series(rows, self.channels), self.channels, axis=0)
+        mean = loss / xp.maximum(rows, TINY)[:, None]
+        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
+        score = xp.log(mean + TINY) * -exponent[:, None]
+        odds = self.prior * xp.exp(xp.minimum(score - score[:, :1], OVERFLOW))
+        if self.mode == "open":
+            odds[:, 0] = 0.0
+        return odds / xp.vecdot(odds, xp.ones_like(self.prior))[:, None]
+
+    def weights(self, belief: Array) -> Array:
+        """Weights (N, K) the forecast is mixed with: the belief, or the backbone alone where the gate is closed."""
+        xp = namespace(belief)
+        if self.mode == "open":
+            return belief
+        shut = (self.rows == 0) | (belief[:, 0] > 1 - CLOSED)
+        return xp.where(shut[:, None], self.backbone, belief)

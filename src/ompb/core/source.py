@@ -1,0 +1,108 @@
+r"""What the offline stage learns from the source, in closed form.
+
+With G the mean of phi phi^T over the learning windows (plus a little of its mean diagonal, so that it can be inverted)
+and n_0 the anchor in windows, features are whitened by T with T^T T = (n_0 G)^{-1}. In these coordinates the
+source's word, worth n_0 windows, is the standard normal around the source head
+
+.. math:: w_0 = n_0 \, T \, \overline{\phi\, r_h},\qquad \sigma_h^2 = \overline{(r_h - \phi^T T^T w_0)^2}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ompb.core.arrays import Array, namespace
+from ompb.core.features import FeatureMap
+
+# Share of the mean diagonal of G added to its diagonal.
+RIDGE = 1e-3
+# Least residual variance of a lane, in squared source standard deviations: a perfect source fit stays finite.
+LEAST_NOISE = 1e-6
+
+
+@dataclass
+class Moments:
+    """Sums over learning windows, taken in block by block."""
+
+    windows: int
+    gram: Array  # sum phi phi^T: (N, F, F)
+    cross: Array  # sum phi r_h over known outcomes: (N, F, H)
+    squared: Array  # sum r_h^2: (N, H)
+    known: Array  # count of known outcomes: (N, H)
+
+    @classmethod
+    def empty(cls, like: Array, lanes: int, size: int, horizon: int) -> Moments:
+        """No window taken in."""
+        xp = namespace(like)
+        shapes = [(lanes, size, size), (lanes, size, horizon), (lanes, horizon), (lanes, horizon)]
+        gram, cross, squared, known = (xp.zeros(shape, dtype=like.dtype) for shape in shapes)
+        return cls(0, gram, cross, squared, known)
+
+    def add(self, phi: Array, residual: Array) -> None:
+        """Take in features (N, n, F) and residuals (N, n, H); a missing outcome is NaN and adds nothing."""
+        xp = namespace(phi)
+        is_known = xp.isfinite(residual)
+        clean = xp.where(is_known, residual, 0.0)
+        turned = xp.matrix_transpose(phi)
+        self.windows += phi.shape[1]
+        self.gram += xp.matmul(turned, phi)
+        self.cross += xp.matmul(turned, clean)
+        self.squared += xp.sum(clean**2, axis=1)
+        self.known += xp.sum(xp.astype(is_known, phi.dtype), axis=1)
+
+
+@dataclass(frozen=True)
+class SourceHead:
+    """The head the source left: N lanes, F features, H leads."""
+
+    whitening: Array  # T transposed: (N, F, F)
+    weights: Array  # w_0: (N, F, H)
+    noise: Array  # sigma_h^2, of the source head: (N, H)
+    base_variance: Array  # mean squared error of the bare forecaster: (N, H)
+
+    @classmethod
+    def from_moments(cls, moments: Moments, anchor: float) -> SourceHead:
+        """Solve the equations above."""
+        xp = namespace(moments.gram)
+        size = moments.gram.shape[-1]
+        known = xp.where(moments.known > 0, moments.known, 1.0)
+        gram = moments.gram / moments.windows
+        diagonal = RIDGE * xp.linalg.trace(gram)[:, None, None] / size
+        gram = gram + diagonal * xp.eye(size, dtype=gram.dtype)
+        values, vectors = xp.linalg.eigh(gram)
+        whitening = vectors / xp.sqrt(anchor * values)[:, None, :]
+        cross = moments.cross / known[:, None, :]
+        weights = anchor * xp.matmul(xp.matrix_transpose(whitening), cross)
+        # mean (r - phi^T v)^2 = mean r^2 - 2 v^T mean(phi r) + v^T G v, with v = T^T w_0
+        v = xp.matmul(whitening, weights)
+        fit = xp.sum(2 * v * cross - xp.matmul(gram, v) * v, axis=1)
+        base_variance = moments.squared / known
+        noise = xp.maximum(base_variance - fit, LEAST_NOISE)
+        return cls(whitening, weights, noise, xp.maximum(base_variance, LEAST_NOISE))
+
+    def whiten(self, phi: Array) -> Array:
+        """T phi for features (N, n, F)."""
+        xp = namespace(phi)
+        return xp.matmul(phi, self.whitening)
+
+    def correction(self, phi: Array) -> Array:
+        """The source head's correction (N, n, H) at whitened features (N, n, F)."""
+        xp = namespace(phi)
+        return xp.matmul(phi, self.weights)
+
+
+@dataclass(frozen=True)
+class Views:
+    """All that is said of n windows before the head has moved."""
+
+    phi: Array  # whitened: (N, n, F)
+    still: tuple[Array, ...]  # forecasts of the backbone and, where there is one, the profile: each (N, 1, n, H)
+    source: Array  # forecast of the source head: (N, 1, n, H)
+
+
+def view(head: SourceHead, features: FeatureMap, windows: Array, base: Array) -> Views:
+    """From windows (N, n, L) and base forecasts (N, n, H), both standardised."""
+    raw, profile = features(windows, base)
+    phi = head.whiten(raw)
+    still = (base[:, None],) if profile is None else (base[:, None], profile[:, None])
+    return Views(phi, still, (base + head.correction(phi))[:, None])

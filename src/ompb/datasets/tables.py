@@ -1,0 +1,468 @@
+"""The user's own tables: time series and recorded forecasts in CSV or Parquet.
+
+Missing values are NaN. Times are kept as ``datetime64[us]`` (in UTC when the file has an offset) or, for an
+integer time column, as int64 row numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ompb.errors import (
+    DtypeError,
+    FormatError,
+    InputError,
+    NotFiniteError,
+    OptionError,
+    ShapeError,
+    TimeOrderError,
+    TooShortError,
+)
+from ompb.types import Floats
+
+Ints: TypeAlias = NDArray[np.int64]
+Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
+
+TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")
+MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
+SUFFIXES = (".csv", ".parquet")
+MOST_INSERTED = 10  # rows per row read; more means that the modal step is not the step of the data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A multivariate series: ``values`` (T, C) with NaN for missing, ``times`` (T,) strictly increasing."""
+
+    values: Floats
+    times: Times
+    channels: tuple[str, ...]
+    time_name: str
+
+    def select(self, channels: Sequence[str]) -> Table:
+        """The same rows with these channels only, in this order."""
+        for channel in channels:
+            if channel not in self.channels:
+                raise InputError(f"The table has no channel {channel!r}; it has {', '.join(self.channels)}.")
+        columns = [self.channels.index(channel) for channel in channels]
+        return Table(self.values[:, columns], self.times, tuple(channels), self.time_name)
+
+
+def common_channels(a: Table, b: Table) -> tuple[str, ...]:
+    """The channels that both tables have, in the order of the first; at least one."""
+    common = tuple(channel for channel in a.channels if channel in b.channels)
+    if not common:
+        raise InputError(
+            f"No channel is in both tables: one has {', '.join(a.channels)}, the other "
+            f"{', '.join(b.channels)}; rename the columns that mean the same."
+        )
+    return common
+
+
+def read_table(path: str | Path, time: str | None = None) -> Table:
+    r"""Read a series from CSV or Parquet, in wide or in long layout.
+
+    Wide: a time column and one numeric column for each channel. The time column is the one called ``time``
+    when given, else the one named ds, date, time, timestamp or datetime, else the only one that holds dates.
+    Long: the columns unique_id, ds (or ``time``) and y, other columns being ignored; channels come in order
+    of first appearance, rows are the union of the times.
+
+    Times are ISO 8601 dates or date-times, or integers, strictly increasing (in long layout: for each
+    unique_id). Empty cells and NA, N/A, NaN, null, None, X (in any case) are missing.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "load.csv"
+    >>> _ = path.write_text("date,load,temperature\n2024-01-01,5.5,X\n2024-01-02,6.0,-1\n")
+    >>> table = read_table(path)
+    >>> table.channels
+    ('load', 'temperature')
+    >>> table.values
+    array([[ 5.5,  nan],
+           [ 6. , -1. ]])
+    """
+    frame = _read_frame(Path(path))
+    if {"unique_id", time or "ds", "y"} <= set(frame.columns):
+        return _pivoted(frame, time or "ds")
+    return _wide(frame, _time_column(frame, time))
+
+
+def regular(table: Table) -> tuple[Table, int]:
+    """The table with an all-NaN row for each missing stamp, and how many rows were inserted.
+
+    The step is the most frequent one; stamps at the same point of their months step by calendar months.
+    Raises TimeOrderError if a stamp is off that grid.
+
+    >>> table = Table(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 3]), ("y",), "row")
+    >>> full, inserted = regular(table)
+    >>> full.values[:, 0], inserted
+    (array([ 1.,  2., nan,  4.]), 1)
+    """
+    if len(table.times) < 2:
+        return table, 0
+    ticks, step = _ticks(table.times), _modal_step(table.times)
+    rows, remainder = np.divmod(ticks - ticks[0], step)
+    if remainder.any():
+        raise TimeOrderError(
+            f"The time {_shown(table.times[np.flatnonzero(remainder)[0]])} is off the grid that starts at "
+            f"{_shown(table.times[0])} with the most frequent step; "
+            "resample to even steps, or number the rows in an integer time column."
+        )
+    length = int(rows[-1]) + 1
+    inserted = length - len(ticks)
+    if inserted > MOST_INSERTED * len(ticks):
+        raise TimeOrderError(
+            f"Even steps would need {inserted} new rows beside the {len(ticks)} there are; "
+            "resample to a coarser step, or number the rows in an integer time column."
+        )
+    values = np.full((length, len(table.channels)), np.nan)
+    values[rows] = table.values
+    times = _steps_from(table.times[0], np.arange(length), table.times)
+    return Table(values, times, table.channels, table.time_name), inserted
+
+
+def split_row(table: Table, source_end: str) -> int:
+    """How many rows belong to the source, from a number of rows or an ISO date or date-time.
+
+    Rows at or after the date belong to the target. Both parts must have a row.
+
+    >>> days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]").astype("datetime64[us]")
+    >>> table = Table(np.zeros((4, 1)), days, ("y",), "date")
+    >>> split_row(table, "3"), split_row(table, "2024-01-02")
+    (3, 1)
+    """
+    rows = _whole_number(source_end)
+    if rows is None:
+        rows = _rows_before(table, source_end)
+    if not 0 < rows < len(table.times):
+        raise OptionError(
+            f"source_end = {source_end!r} does not split the {len(table.times)} rows in two; pass 1 to "
+            f"{len(table.times) - 1} rows, or a date (2024-01-31) after {_shown(table.times[0])} and up to "
+            f"{_shown(table.times[-1])}."
+        )
+    return rows
+
+
+def read_forecasts(path: str | Path, table: Table, horizon: int) -> Floats:
+    """Recorded forecasts, (T, horizon, C), by the row of their cutoff: the last row known when made.
+
+    The file has the columns unique_id (may be absent when the table has one channel), ds, cutoff and y_hat;
+    ``[t, h - 1, c]`` is the forecast made at row t for row t + h of channel c, NaN where the file has none.
+    Leads are counted in rows of the table, so pass one without gaps (see ``regular``); stamps up to
+    ``horizon`` steps after its end are known.
+    """
+    frame = _read_frame(Path(path))
+    channel = _channel_numbers(frame, table)
+    origin = _positions(frame, "cutoff", table.times)
+    lead = _positions(frame, "ds", _with_future(table.times, horizon)) - origin
+    _require_leads(frame, lead, horizon)
+    values = _numbers(_column(frame, "y_hat"))
+    forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
+    cells = np.ravel_multi_index((origin, lead - 1, channel), forecasts.shape)
+    _require_distinct(frame, cells)
+    forecasts.flat[cells] = values
+    return forecasts
+
+
+def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write flat columns of equal length to CSV or Parquet, by suffix; NaN becomes an empty cell (null)."""
+    path = Path(path)
+    _require_suffix(path)
+    shapes = {name: np.shape(values) for name, values in columns.items()}
+    if len(set(shapes.values())) != 1 or any(len(shape) != 1 for shape in shapes.values()):
+        raise ShapeError(f"The columns have shapes {shapes}; pass one or more flat columns of equal length.")
+    frame = pl.DataFrame({name: np.asarray(values) for name, values in columns.items()}).fill_nan(None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".csv":
+        frame.write_csv(path, datetime_format="%Y-%m-%dT%H:%M:%S%.f")
+    else:
+        frame.write_parquet(path)
+
+
+# Files and columns
+
+
+def _require_suffix(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise OptionError(f"{str(path)!r} ends in {path.suffix!r}; only .csv and .parquet are known, so convert it.")
+
+
+def _read_frame(path: Path) -> pl.DataFrame:
+    """The file as it stands: CSV cells as text, Parquet columns with their own types."""
+    _require_suffix(path)
+    if not path.is_file():
+        raise InputError(f"There is no file {str(path)!r}; check the path.")
+    is_csv = path.suffix.lower() == ".csv"
+    try:
+        frame = pl.read_csv(path, infer_schema=False) if is_csv else pl.read_parquet(path)
+    except pl.exceptions.NoDataError as problem:
+        raise TooShortError(f"{str(path)!r} is empty; it needs a header and at least one row.") from problem
+    except pl.exceptions.PolarsError as problem:
+        raise FormatError(
+            f"{str(path)!r} cannot be read as {path.suffix[1:]}: {problem}; mend or export it again."
+        ) from problem
+    if frame.height == 0:
+        raise TooShortError(f"{str(path)!r} has no rows under its header; it needs at least one.")
+    return frame
+
+
+def _column(frame: pl.DataFrame, name: str) -> pl.Series:
+    if name not in frame.columns:
+        raise InputError(f"There is no column {name!r}; the file has {', '.join(frame.columns)}. Rename one of them.")
+    return frame[name]
+
+
+def _numbers(column: pl.Series) -> Floats:
+    """The column as float64 with NaN for missing; anything else that is not a finite number is an error."""
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        column = text.set(text.str.to_lowercase().is_in(MISSING), None)
+    elif not (column.dtype.is_numeric() or column.dtype == pl.Null):
+        raise DtypeError(
+            f"Column {column.name!r} has the type {column.dtype} (first value {column[0]}); "
+            "all columns but the time must be numeric, so drop or encode it."
+        )
+    values = column.cast(pl.Float64, strict=False)
+    refused = column.filter(values.is_null() & column.is_not_null())
+    if len(refused):
+        raise DtypeError(
+            f"Column {column.name!r} holds {refused[0]!r}, which is not a number; all columns but the time "
+            "must be numeric (missing: an empty cell, NA, NaN, null or X), so drop or encode it."
+        )
+    numbers = values.to_numpy().astype(np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise NotFiniteError(
+            f"Column {column.name!r} is infinite in data row {row + 1}; leave the cell empty if unknown."
+        )
+    return numbers
+
+
+# Times
+
+
+def _time_column(frame: pl.DataFrame, time: str | None) -> str:
+    if time is not None:
+        return _column(frame, time).name
+    named = [name for name in frame.columns if name.lower() in TIME_NAMES]
+    found = named or [column.name for column in frame if _starts_with_stamp(column)]
+    if len(found) != 1:
+        number = f"{len(found)} time columns ({', '.join(found)})" if found else "no time column"
+        raise InputError(f"Found {number} among {', '.join(frame.columns)}; say which one with time=NAME.")
+    return found[0]
+
+
+def _starts_with_stamp(column: pl.Series) -> bool:
+    if column.dtype != pl.String:
+        return column.dtype in (pl.Date, pl.Datetime)
+    first = next(iter(column.drop_nulls()), "")
+    return _whole_number(first) is None and _iso(first) is not None
+
+
+def _whole_number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _iso(text: str) -> np.datetime64 | None:
+    """An ISO 8601 date or date-time, in UTC if it has an offset; None for any other text."""
+    try:
+        stamp = datetime.fromisoformat(text.strip())
+        naive = stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp
+    except (ValueError, OverflowError):
+        return None
+    return np.datetime64(naive, "us")
+
+
+def _times(column: pl.Series) -> Times:
+    """The column as datetime64[us] or int64; an error names the first cell that is neither."""
+    if column.null_count():
+        row = int(column.is_null().arg_max() or 0)
+        raise TimeOrderError(f"Column {column.name!r} has no time in data row {row + 1}; drop or fill that row.")
+    if column.dtype.is_integer():
+        return column.cast(pl.Int64).to_numpy()
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if column.dtype in (pl.Date, pl.Datetime):
+        return column.cast(pl.Datetime("us")).to_numpy()
+    if column.dtype == pl.String:
+        return _parsed(column)
+    raise DtypeError(
+        f"The time column {column.name!r} has the type {column.dtype} (first value {column[0]}); "
+        "pass dates, date-times or integers."
+    )
+
+
+def _parsed(column: pl.Series) -> Times:
+    whole = column.str.strip_chars().cast(pl.Int64, strict=False)
+    if not whole.null_count():
+        return whole.to_numpy()
+    stamps = [_iso(text) for text in column]
+    refused = [text for text, stamp in zip(column, stamps, strict=True) if stamp is None]
+    if refused:
+        # Among integers the odd one out is the culprit.
+        culprit = next((text for text in refused if _whole_number(text) is None), refused[0])
+        raise DtypeError(
+            f"The time column {column.name!r} holds {culprit!r}; "
+            "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), or as integers."
+        )
+    return np.array(stamps, dtype="datetime64[us]")
+
+
+def _require_increasing(times: Times, where: str) -> None:
+    wrong = np.flatnonzero(times[1:] <= times[:-1])
+    if len(wrong):
+        before, after = _shown(times[wrong[0]]), _shown(times[wrong[0] + 1])
+        fault = "appears twice" if before == after else f"comes after {before}"
+        raise TimeOrderError(
+            f"The time {after} {fault} in {where}; each time must be later than the one before, "
+            "so sort the rows and keep one for each time."
+        )
+
+
+def _shown(stamp: Any) -> str:
+    return str(stamp).removesuffix(".000000")
+
+
+def _tick_type(times: Times) -> str:
+    """What a step counts: calendar months if all times lie at one point of their month, else microseconds."""
+    if times.dtype.kind == "i":
+        return "int64"
+    within = times - times.astype("datetime64[M]")
+    return "datetime64[M]" if (within == within[0]).all() else "datetime64[us]"
+
+
+def _ticks(times: Times) -> Ints:
+    return times.astype(_tick_type(times)).astype(np.int64)
+
+
+def _modal_step(times: Times) -> int:
+    steps, counts = np.unique(np.diff(_ticks(times)), return_counts=True)
+    return int(steps[np.argmax(counts)])
+
+
+def _steps_from(start: Any, numbers: Ints, times: Times) -> Times:
+    """The stamps that lie these numbers of most frequent steps of ``times`` after ``start``."""
+    tick = start.astype(_tick_type(times))
+    stamps: Times = (tick + _modal_step(times) * numbers).astype(times.dtype) + (start - tick)
+    return stamps
+
+
+# Layouts
+
+
+def _wide(frame: pl.DataFrame, time: str) -> Table:
+    columns = [column for column in frame if column.name != time]
+    if not columns:
+        raise InputError(f"There is no numeric column beside the time column {time!r}; add the values.")
+    times = _times(frame[time])
+    _require_increasing(times, f"column {time!r}")
+    values = np.stack([_numbers(column) for column in columns], axis=1)
+    return Table(values, times, tuple(column.name for column in columns), time)
+
+
+def _pivoted(frame: pl.DataFrame, time: str) -> Table:
+    names, numbers = _identities(frame)
+    times = _times(frame[time])
+    for number, name in enumerate(names):
+        _require_increasing(times[numbers == number], f"the series {name!r}")
+    union, rows = np.unique(times, return_inverse=True)
+    values = np.full((len(union), len(names)), np.nan)
+    values[rows, numbers] = _numbers(frame["y"])
+    return Table(values, union, names, time)
+
+
+def _identities(frame: pl.DataFrame) -> tuple[tuple[str, ...], Ints]:
+    """The distinct unique_id in order of first appearance, and the number of each row's one."""
+    texts = frame["unique_id"].cast(pl.String)
+    if texts.null_count():
+        row = int(texts.is_null().arg_max() or 0)
+        raise InputError(f"Column 'unique_id' is empty in data row {row + 1}; name the series of that row.")
+    names = tuple(texts.unique(maintain_order=True))
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, np.array([numbers[text] for text in texts], dtype=np.int64)
+
+
+# Recorded forecasts
+
+
+def _channel_numbers(frame: pl.DataFrame, table: Table) -> Ints:
+    """The channel of each forecast row."""
+    if "unique_id" not in frame.columns and len(table.channels) == 1:
+        return np.zeros(frame.height, dtype=np.int64)
+    _column(frame, "unique_id")
+    names, numbers = _identities(frame)
+    unknown = [name for name in names if name not in table.channels]
+    if unknown:
+        raise InputError(
+            f"The forecasts have unique_id {unknown[0]!r}; the table has the channels "
+            f"{', '.join(table.channels)}. Rename or drop those rows."
+        )
+    return np.array([table.channels.index(name) for name in names])[numbers]
+
+
+def _with_future(times: Times, horizon: int) -> Times:
+    """The times followed by the next ``horizon`` stamps."""
+    if horizon < 1:
+        raise OptionError(f"horizon = {horizon} is not a positive number of rows; pass at least 1.")
+    if len(times) < 2:
+        raise TooShortError(f"The table has {len(times)} rows; two are needed to know its time step.")
+    return np.concatenate([times, _steps_from(times[-1], np.arange(1, horizon + 1), times)])
+
+
+def _positions(frame: pl.DataFrame, name: str, stamps: Times) -> Ints:
+    """The position of each cell of a time column among ``stamps``, which are sorted."""
+    times = _times(_column(frame, name))
+    if times.dtype.kind != stamps.dtype.kind:
+        found, wanted = ("integers", "dates") if times.dtype.kind == "i" else ("dates", "integers")
+        raise DtypeError(f"Column {name!r} holds {found} and the table's times are {wanted}; write both alike.")
+    positions = np.minimum(np.searchsorted(stamps, times), len(stamps) - 1)
+    missed = stamps[positions] != times
+    if missed.any():
+        raise TimeOrderError(
+            f"{name} = {_shown(times[missed][0])} is not on the table's steps from {_shown(stamps[0])} to "
+            f"{_shown(stamps[-1])}; drop such forecasts, or fill the gaps of the table."
+        )
+    return positions
+
+
+def _require_leads(frame: pl.DataFrame, lead: Ints, horizon: int) -> None:
+    wrong = np.flatnonzero((lead < 1) | (lead > horizon))
+    if len(wrong):
+        row = int(wrong[0])
+        raise TimeOrderError(
+            f"The forecast for ds = {frame['ds'][row]} from cutoff = {frame['cutoff'][row]} has lead "
+            f"{lead[row]}; leads go from 1 to {horizon}, so drop it or raise the horizon."
+        )
+
+
+def _require_distinct(frame: pl.DataFrame, cells: Ints) -> None:
+    _, first = np.unique(cells, return_index=True)
+    if len(first) < len(cells):
+        row = int(np.setdiff1d(np.arange(len(cells)), first)[0])
+        raise TimeOrderError(
+            f"Data row {row + 1} (ds = {frame['ds'][row]}, cutoff = {frame['cutoff'][row]}) repeats a "
+            "forecast of the same series; keep one of them."
+        )
+
+
+def _rows_before(table: Table, source_end: str) -> int:
+    stamp = _iso(source_end)
+    if stamp is None:
+        raise OptionError(
+            f"source_end = {source_end!r} is neither a number of rows nor a date; "
+            "write 1000, 2024-01-31 or 2024-01-31T12:00."
+        )
+    if table.times.dtype.kind == "i":
+        raise OptionError(
+            f"source_end = {source_end!r} is a date and the table's times are integers; pass a number of rows."
+        )
+    return int(np.searchsorted(table.times, stamp))

@@ -1,0 +1,135 @@
+"""A linear forecaster: one ridge regression per channel, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from ompb.errors import DtypeError, NotFiniteError, OptionError, ShapeError, TooShortError
+from ompb.types import Floats
+
+BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ridge:
+    r"""Linear map from each channel's window to its own H leads, with an intercept.
+
+    For every channel, on data standardised with that channel's source mean and standard deviation,
+
+    .. math:: \min_{W, b}\ \frac1n \sum_{i=1}^{n} \lVert y_i - W^\top w_i - b \rVert^2
+              + \text{penalty} \cdot \lVert W \rVert^2
+
+    over its n source windows w_i (context,) and outcomes y_i (horizon,) without a missing value. The
+    standardisation is folded into ``weights`` (C, context + 1, horizon), whose last row is the intercept in
+    the user's units. Frozen after the fit; a window with a missing value gets a missing (NaN) forecast.
+
+    >>> line = np.arange(50.0).reshape(50, 1)
+    >>> ridge = Ridge.fit(line, context=4, horizon=2, penalty=1e-9)
+    >>> ridge([[[100.0], [101.0], [102.0], [103.0]]]).round(3).ravel()
+    array([104., 105.])
+    """
+
+    weights: Floats
+
+    @classmethod
+    def fit(cls, source: ArrayLike, context: int, horizon: int, penalty: float = 1e-2) -> Ridge:
+        """Fit on source rows (T, C). Memory stays bounded whatever T is.
+
+        Windows and outcomes with a NaN are left out, channel by channel. Raises ``TooShortError`` where a
+        channel has no complete pair of window and outcome.
+        """
+        rows = _source_rows(source)
+        _check_options(context, horizon, penalty)
+        complete = [_complete_starts(rows, channel, context + horizon) for channel in range(rows.shape[1])]
+        weights = np.stack(
+            [_fit_channel(s, k, context, horizon, penalty) for s, k in zip(rows.T, complete, strict=True)]
+        )
+        weights.flags.writeable = False
+        return cls(weights)
+
+    @property
+    def context(self) -> int:
+        """Rows of a window."""
+        return int(self.weights.shape[1]) - 1
+
+    @property
+    def horizon(self) -> int:
+        """Leads of a forecast."""
+        return int(self.weights.shape[2])
+
+    @property
+    def channels(self) -> int:
+        """Channels C of a row."""
+        return int(self.weights.shape[0])
+
+    def __call__(self, windows: ArrayLike) -> Floats:
+        """Forecast windows (n, context, C) as (n, horizon, C)."""
+        windows = np.asarray(windows, dtype=np.float64)
+        if windows.shape[1:] != (self.context, self.channels):
+            raise ShapeError(
+                f"windows have shape {windows.shape}; this forecaster was fitted on windows "
+                f"(n, {self.context}, {self.channels}): pass those."
+            )
+        lanes = np.ascontiguousarray(windows.transpose(2, 0, 1))  # (C, n, context); BLAS needs it contiguous
+        forecasts = np.matmul(lanes, self.weights[:, :-1])
+        forecasts += self.weights[:, -1:]
+        return np.asarray(forecasts.transpose(1, 2, 0))
+
+
+def _source_rows(source: ArrayLike) -> Floats:
+    try:
+        rows = np.asarray(source, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DtypeError("source does not hold numbers; pass an array (T, channels) of floats.") from error
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ShapeError(f"source has shape {rows.shape}; pass an array (T, channels).")
+    if np.isinf(rows).any():
+        row, channel = np.argwhere(np.isinf(rows))[0]
+        raise NotFiniteError(f"source is infinite at row {row}, channel {channel}; mark a missing value as NaN.")
+    return rows
+
+
+def _check_options(context: int, horizon: int, penalty: float) -> None:
+    for name, length in (("context", context), ("horizon", horizon)):
+        if length < 1:
+            raise OptionError(f"{name} = {length} is not a positive number of rows; pass 1 or more.")
+    if not 0 < penalty < np.inf:
+        raise OptionError(f"penalty = {penalty} is not a positive number; pass something like 0.01.")
+
+
+def _complete_starts(rows: Floats, channel: int, span: int) -> NDArray[np.intp]:
+    """First rows of all stretches of ``span`` rows in which the channel misses no value."""
+    missing_before = np.concatenate([[0], np.cumsum(np.isnan(rows[:, channel]))])
+    starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
+    if not starts.size:
+        raise TooShortError(
+            f"channel {channel} has no {span} successive rows without a missing value among its {len(rows)}; "
+            f"pass a longer source, or a shorter context or horizon."
+        )
+    return starts
+
+
+def _fit_channel(series: Floats, starts: NDArray[np.intp], context: int, horizon: int, penalty: float) -> Floats:
+    """Weights (context + 1, horizon) of one channel, in the user's units."""
+    mean, sd = float(np.nanmean(series)), float(np.nanstd(series)) or 1.0  # a constant channel has sd 0
+    gram, moments = _normal_equations((series - mean) / sd, starts, context, horizon)
+    gram[np.diag_indices(context)] += penalty * len(starts)  # the intercept, last, is not penalised
+    weights = np.linalg.solve(gram, moments)
+    weights[-1] = mean + sd * weights[-1] - mean * weights[:-1].sum(axis=0)
+    return np.asarray(weights, dtype=np.float64)
+
+
+def _normal_equations(series: Floats, starts: NDArray[np.intp], context: int, horizon: int) -> tuple[Floats, Floats]:
+    """Sums over outcomes y of v v' (context + 1, context + 1) and v y' (context + 1, horizon), v = (w, 1)."""
+    stretches = sliding_window_view(series, context + horizon)
+    gram, moments = np.zeros((context + 1, context + 1)), np.zeros((context + 1, horizon))
+    for first in range(0, len(starts), BLOCK_WINDOWS):
+        block = stretches[starts[first : first + BLOCK_WINDOWS]]
+        design = np.column_stack([block[:, :context], np.ones(len(block))])
+        gram += design.T @ design
+        moments += design.T @ block[:, context:]
+    return gram, moments

@@ -1,0 +1,116 @@
+"""The edge where data comes in: checks that name what is wrong, and the one rule for missing cells.
+
+*Missing cells* are filled for the forecaster's window by the last known value of the channel; before any is known, by
+the channel's source mean. A filled cell is an input only: it never becomes a label.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ompb.errors import DtypeError, ForecasterError, InputError, NotFiniteError, ShapeError
+from ompb.types import Floats, Forecaster
+
+
+def as_table(rows: Any, what: str) -> tuple[Floats, tuple[str, ...]]:
+    """Rows as a fresh (T, C) float64 array and channel names, from an array or a pandas or polars frame.
+
+    A frame gives its numeric columns; other columns (times, say) are left out. NaN means missing.
+    """
+    if isinstance(rows, np.ndarray | list | tuple):
+        values, names = _floats(rows, what), tuple[str, ...]()
+    else:
+        values, names = _from_frame(rows, what)
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ShapeError(
+            f"{what} has shape {values.shape}; accepted: (rows, channels). Use x[:, None] for one channel."
+        )
+    if np.isinf(values).any():
+        row, channel = np.argwhere(np.isinf(values))[0]
+        raise NotFiniteError(f"{what} is infinite at row {row}, channel {channel}; write NaN for a missing value.")
+    return values, names or tuple(f"channel {c}" for c in range(values.shape[1]))
+
+
+def as_row(row: Any, channels: int) -> Floats:
+    """One row as a fresh (C,) float64 array; NaN means missing."""
+    values = _floats(row, "row")
+    if values.shape != (channels,):
+        raise ShapeError(f"row has shape {values.shape}; accepted: ({channels},), one value per channel.")
+    if np.isinf(values).any():
+        raise NotFiniteError(f"row is infinite at channel {int(np.argmax(np.isinf(values)))}; write NaN for missing.")
+    return values
+
+
+def fill_forward(values: Floats, before: Floats) -> Floats:
+    """Each missing cell of (T, C) takes the last known value above it; ``before`` (C,) stands above the first row.
+
+    >>> fill_forward(np.asarray([[np.nan], [2.0], [np.nan]]), np.asarray([7.0])).ravel()
+    array([7., 2., 2.])
+    """
+    stacked = np.concatenate([before[None], values])
+    last = np.where(np.isnan(stacked), 0, np.arange(len(stacked))[:, None])
+    np.maximum.accumulate(last, axis=0, out=last)
+    return np.asarray(np.take_along_axis(stacked, last, axis=0)[1:])
+
+
+def base_forecasts(forecaster: Forecaster, windows: Floats, origins: range, horizon: int) -> Floats:
+    """What the forecaster says of windows (n, context, C), checked: finite (n, horizon, C) float64.
+
+    A forecaster that knows origins instead of windows (recorded forecasts) is asked by ``at(origins)``.
+    """
+    try:
+        if hasattr(forecaster, "at"):
+            raw = forecaster.at(np.asarray(origins))
+        else:
+            call = forecaster.forecast if hasattr(forecaster, "forecast") else forecaster
+            if not callable(call):
+                raise ForecasterError(
+                    f"the forecaster is a {type(forecaster).__name__}; accepted: a callable, or an object with a "
+                    "`forecast` method, from (n, context, C) to (n, horizon, C)."
+                )
+            raw = call(np.array(windows))  # a copy: the window stays ours
+        base = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ForecasterError(
+            f"the forecaster failed on windows of shape {windows.shape}: {error}. It must accept (n, context, C)."
+        ) from error
+    expected = (len(windows), horizon, windows.shape[2])
+    if base.shape != expected:
+        raise ForecasterError(f"the forecaster returned shape {base.shape}; accepted: {expected} = (n, horizon, C).")
+    if not np.isfinite(base).all():
+        n, lead, channel = np.argwhere(~np.isfinite(base))[0]
+        raise ForecasterError(
+            f"the forecaster returned {base[n, lead, channel]} at lead {lead + 1}, channel {channel} for origin "
+            f"{origins[n]}; every value must be finite."
+        )
+    return base
+
+
+def _floats(values: Any, what: str) -> Floats:
+    try:
+        array = np.array(values)
+    except ValueError as error:  # ragged nesting
+        raise ShapeError(f"{what} is ragged: {error}. Every row needs the same number of channels.") from error
+    if array.size == 0:
+        raise ShapeError(f"{what} is empty (shape {array.shape}); pass at least one value.")
+    if array.dtype.kind not in "iuf":
+        raise DtypeError(f"{what} has dtype {array.dtype}; accepted: real numbers. Convert it with astype(float).")
+    return array.astype(np.float64)
+
+
+def _from_frame(rows: Any, what: str) -> tuple[Floats, tuple[str, ...]]:
+    import narwhals as nw  # frames only: keeps `import ompb` light
+    import narwhals.selectors as ncs
+
+    try:
+        frame = nw.from_native(rows, eager_only=True)
+    except TypeError as error:
+        raise InputError(
+            f"{what} is a {type(rows).__name__}; accepted: an array or a pandas or polars frame."
+        ) from error
+    numeric = frame.select(ncs.numeric())
+    if not numeric.columns:
+        raise DtypeError(f"{what} has no numeric column (columns: {', '.join(frame.columns)}).")
+    return _floats(numeric.to_numpy(), what), tuple(numeric.columns)

@@ -1,0 +1,1 @@
+"""Scores: point, probabilistic, and distances between samples."""

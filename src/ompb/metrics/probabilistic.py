@@ -1,0 +1,148 @@
+"""Scores of intervals and predictive laws; an entry with anything unknown (NaN) does not count."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from ompb.errors import InputError, OptionError, ShapeError
+from ompb.metrics.point import aligned, known_mean, require_no_infinity
+from ompb.types import Floats
+
+
+def coverage(lower: ArrayLike, upper: ArrayLike, outcome: ArrayLike) -> float:
+    r"""Share of known outcomes inside their closed interval.
+
+    .. math:: \frac1n \sum_i 1\{l_i \le y_i \le u_i\}
+
+    Arrays of one shape; an end may be infinite. NaN when nothing is known.
+
+    >>> coverage([0, 0, 0, 0], [1, 1, 1, 1], [0.5, 1.0, 3.0, np.nan])
+    0.6666666666666666
+    """
+    low, high, y = aligned(lower=lower, upper=upper, outcome=outcome)
+    _require_ordered(low, high)
+    require_no_infinity("outcome", y)
+    unknown = np.isnan(low) | np.isnan(high) | np.isnan(y)
+    return known_mean(np.where(unknown, np.nan, (low <= y) & (y <= high)))
+
+
+def width(lower: ArrayLike, upper: ArrayLike) -> float:
+    r"""Mean length of the intervals, in the units of the data; infinite if one of them is.
+
+    .. math:: \frac1n \sum_i (u_i - l_i)
+
+    >>> width([0.0, 1.0], [1.0, 4.0])
+    2.0
+    """
+    low, high = aligned(lower=lower, upper=upper)
+    _require_ordered(low, high)
+    return known_mean(high - low)
+
+
+def nll(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
+    r"""Mean negative log density of the outcomes, in nats, under independent Gaussians.
+
+    .. math:: \tfrac12 z^2 + \ln\sigma + \tfrac12\ln 2\pi, \qquad z = (y - \mu) / \sigma
+
+    >>> round(nll([0.0], [1.0], [0.0]), 4)
+    0.9189
+    """
+    z, scale = _standardised(mean, sd, outcome)
+    return known_mean(0.5 * z**2 + np.log(scale) + 0.5 * math.log(2 * math.pi))
+
+
+def crps(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
+    r"""Mean continuous ranked probability score of Gaussian forecasts, in the units of the data.
+
+    .. math:: \int (F(x) - 1\{x \ge y\})^2 dx
+        = \sigma \left( z (2\Phi(z) - 1) + 2\varphi(z) - 1/\sqrt\pi \right),
+        \qquad z = (y - \mu) / \sigma
+
+    It becomes the absolute error as the standard deviation goes to zero.
+
+    >>> round(crps([0.0], [1.0], [0.0]), 4)
+    0.2337
+    """
+    z, scale = _standardised(mean, sd, outcome)
+    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+    return known_mean(scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)))
+
+
+def quantile_crps(levels: ArrayLike, quantiles: ArrayLike, outcome: ArrayLike) -> float:
+    r"""CRPS of forecasts given as quantiles: twice the mean pinball loss.
+
+    .. math:: \frac2Q \sum_q \max\{\alpha_q (y - x_q),\ (\alpha_q - 1)(y - x_q)\}
+
+    ``levels`` (Q,) inside (0, 1), evenly spaced; ``quantiles`` (Q, ...); ``outcome`` (...). At the mid-points
+    (q - 1/2) / Q it is exactly the CRPS of the law with Q equal atoms.
+
+    >>> quantile_crps([0.25, 0.75], [[0.0], [2.0]], [1.0])
+    0.5
+    """
+    alphas = _levels("levels", levels)
+    y, *forecasts = aligned(outcome=outcome, **_by_level(alphas, quantiles))
+    require_no_infinity("outcome", y)
+    losses = []
+    for alpha, forecast in zip(alphas, forecasts, strict=True):
+        require_no_infinity(f"the {alpha:g} quantile", forecast)
+        losses.append(np.maximum(alpha * (y - forecast), (alpha - 1) * (y - forecast)))
+    return 2 * known_mean(np.mean(losses, axis=0))
+
+
+def ece(nominal: ArrayLike, observed: ArrayLike) -> float:
+    r"""Expected calibration error: the mean gap between promised and observed coverage over a grid of levels.
+
+    .. math:: \frac1L \sum_l |c_l - \hat c_l|
+
+    ``nominal`` and ``observed`` (L,); a level whose observed coverage is NaN does not count.
+
+    >>> round(ece([0.5, 0.8, 0.9], [0.4, 0.8, 0.95]), 4)
+    0.05
+    """
+    promised, found = aligned(nominal=_levels("nominal", nominal), observed=observed)
+    if ((found < 0) | (found > 1)).any():
+        worst = found[(found < 0) | (found > 1)][0]
+        raise InputError(f"observed holds {worst:g}; coverage is a share in [0, 1], so divide percentages by 100.")
+    return known_mean(np.abs(promised - found))
+
+
+def _require_ordered(lower: Floats, upper: Floats) -> None:
+    crossed = (lower > upper) | np.isposinf(lower) | np.isneginf(upper)
+    if crossed.any():
+        low, high = lower[crossed][0], upper[crossed][0]
+        raise InputError(
+            f"{int(crossed.sum())} intervals are not intervals, the first being [{low:g}, {high:g}]; "
+            "pass the lower ends first, each at most its upper end."
+        )
+
+
+def _standardised(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats]:
+    """The errors in standard deviations, and the standard deviations."""
+    centre, scale, y = aligned(mean=mean, sd=sd, outcome=outcome)
+    for name, values in (("mean", centre), ("sd", scale), ("outcome", y)):
+        require_no_infinity(name, values)
+    if (scale <= 0).any():
+        raise InputError(
+            f"sd holds {scale[scale <= 0][0]:g}; a standard deviation is positive, so use NaN where unknown."
+        )
+    return (y - centre) / scale, scale
+
+
+def _levels(name: str, values: ArrayLike) -> Floats:
+    (levels,) = aligned(**{name: values})
+    if levels.ndim != 1 or not levels.size:
+        raise ShapeError(f"{name} has shape {levels.shape}; pass a flat, non-empty list of levels.")
+    if not ((levels > 0) & (levels < 1)).all():
+        raise OptionError(f"{name} = {levels.tolist()} are not all inside (0, 1); write 80 % as 0.8.")
+    return levels
+
+
+def _by_level(levels: Floats, quantiles: ArrayLike) -> dict[str, Floats]:
+    (stack,) = aligned(quantiles=quantiles)
+    if len(stack.shape) == 0 or len(stack) != len(levels):
+        raise ShapeError(f"quantiles has shape {stack.shape}; its first axis must hold the {len(levels)} levels.")
+    return {f"quantiles[{index}]": forecast for index, forecast in enumerate(stack)}

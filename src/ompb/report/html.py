@@ -1,0 +1,262 @@
+"""One HTML file that tells the whole story of a run: no script, no network, figures inside."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from html import escape
+from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from ompb.report.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
+from ompb.report.summary import (
+    BARE,
+    COLUMNS,
+    LARGE_ERROR,
+    OMPB,
+    Scores,
+    Study,
+    last_certificate,
+    realised_sentence,
+    score_phase,
+    shown,
+)
+from ompb.settings import Settings
+from ompb.types import Certificate
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c1f23; --soft: #5c6570; --line: #d9dee3; --page: #fbfbfa; --mark: #0072b2; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e8ea; --soft: #a3abb3; --line: #3b4148; --page: #17191c; --mark: #56b4e9; }
+}
+body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--page); color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .3rem; }
+h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
+p, ul { margin: .5rem 0; max-width: 44rem; }
+.soft, figcaption, footer { color: var(--soft); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .32rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; }
+th { font-weight: 600; color: var(--soft); }
+tr.ours td { font-weight: 600; color: var(--mark); }
+table.plain td { white-space: normal; overflow-wrap: anywhere; text-align: left; }
+table.plain td:first-child { color: var(--soft); width: 12rem; }
+figure { margin: 1.4rem 0 2rem; }
+figure svg { display: block; box-sizing: border-box; width: 100%; height: auto; padding: .6rem; background: #fff;
+  border: 1px solid var(--line); border-radius: 6px; }
+figcaption { margin-top: .5rem; max-width: 44rem; }
+summary { cursor: pointer; color: var(--soft); }
+footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; font-size: .9rem; }
+"""
+
+
+def write_report(study: Study, path: Path) -> None:
+    """Write the report, and the folder it lies in if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(html_report(study), encoding="utf-8")
+
+
+def html_report(study: Study) -> str:
+    """The report as one self-contained HTML page."""
+    scores = {phase.name: score_phase(study, phase) for phase in study.phases}
+    sections = (
+        _section("In short", _in_short(study, scores)),
+        _section("Scores", _scores(scores)),
+        _section("Pictures", _figures(study)),
+        _section("What is guaranteed, and what is not", _guarantees(study)),
+        _section("Settings", _settings(study)),
+    )
+    title = escape(study.title)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="soft">A frozen forecaster, corrected online by ompb as outcomes became known.</p>
+{"".join(sections)}
+<footer>Made by ompb {escape(version("ompb"))} on {date.today().isoformat()}.</footer>
+</body>
+</html>
+"""
+
+
+def _section(heading: str, body: str) -> str:
+    return f"<section>\n<h2>{heading}</h2>\n{body}\n</section>\n"
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+
+
+# In short
+
+
+def _in_short(study: Study, scores: Mapping[str, list[Scores]]) -> str:
+    intro = f"{len(study.run.origins)} forecasts of {study.calibrator.horizon} rows ahead were issued and compared."
+    return _paragraph(intro) + _list(_verdict(name, lines) for name, lines in scores.items())
+
+
+def _verdict(phase: str, lines: list[Scores]) -> str:
+    bare, ours = lines[0], lines[-1]
+    if not bare.mae > 0:  # NaN without a known outcome; 0 leaves nothing to compare
+        return f"{phase}: there is no error to compare with."
+    change = 100 * (ours.mae / bare.mae - 1)
+    verb = "cut" if change < 0 else "raised"
+    best = min(lines, key=lambda line: line.mae)
+    remark = "" if best.name in (OMPB, BARE) else f" The least error here had the {best.name} ({best.mae:.3f})."
+    return (
+        f"{phase}: ompb {verb} the mean absolute error of the bare forecaster by {abs(change):.1f} %, "
+        f"from {bare.mae:.3f} to {ours.mae:.3f} source standard deviations.{remark}"
+    )
+
+
+# Scores
+
+
+def _scores(scores: Mapping[str, list[Scores]]) -> str:
+    explanation = (
+        "Errors and widths are in standard deviations of the source. MAE and MSE: smaller is better. In 80 % and in "
+        "95 %: the share of outcomes inside those intervals, best near 0.80 and 0.95. Certificate and gate: means "
+        "over the forecasts issued in the phase. An outcome counts for the phase it lies in."
+    )
+    tables = (f"<h3>{escape(name)}</h3>\n{_score_table(lines)}" for name, lines in scores.items())
+    return _paragraph(explanation) + "\n".join(tables)
+
+
+def _score_table(lines: list[Scores]) -> str:
+    head = "".join(f"<th>{escape(label)}</th>" for label in ("", *COLUMNS.values()))
+    body = "\n".join(_score_line(line) for line in lines)
+    return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{body}\n</table></div>'
+
+
+def _score_line(line: Scores) -> str:
+    cells = "".join(f"<td>{shown(getattr(line, name))}</td>" for name in COLUMNS)
+    ours = ' class="ours"' if line.name == OMPB else ""
+    return f"<tr{ours}><td>{escape(line.name)}</td>{cells}</tr>"
+
+
+# Figures
+
+
+def _figures(study: Study) -> str:
+    horizon = study.calibrator.horizon
+    drawn = [
+        (
+            error_figure(study),
+            f"How wrong the forecasts were, averaged over the last {study.season} rows: lower is better. "
+            "The further the solid line lies below the dashed one, the more the correction helps.",
+        )
+    ]
+    if study.run.certificate:
+        drawn.append(
+            (
+                certificate_figure(study),
+                "What the certificate said before any outcome was known (coloured, the sum of its three terms) and "
+                f"the loss that followed (black, averaged over {study.season} forecasts). Above the dashed line, the "
+                "certificate excludes nothing; a rise in disagreement still says that inputs look unfamiliar.",
+            )
+        )
+    drawn.append(
+        (
+            gate_figure(study),
+            "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. "
+            "The gate opens only where corrections have recently paid off.",
+        )
+    )
+    drawn.append(
+        (
+            fan_figure(study),
+            f"Some forecasts of {study.run.names[0]}, each the last of its phase with all {horizon} outcomes in it. "
+            "Dots that lie in the bands are outcomes the intervals foresaw.",
+        )
+    )
+    return "\n".join(_figure(figure, caption, number) for number, (figure, caption) in enumerate(drawn, 1))
+
+
+def _figure(figure: Figure, caption: str, number: int) -> str:
+    return f"<figure>\n{_inline_svg(figure, number)}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
+
+
+def _inline_svg(figure: Figure, number: int) -> str:
+    """The figure as an ``svg`` element whose identifiers clash with no other figure's."""
+    buffer = StringIO()
+    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    # Text stays text: smaller, and it can be searched and read aloud.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ompb"}):
+        save(figure, buffer, format="svg", metadata=metadata)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    return re.sub(r'(\sid="|href="#|url\(#)', rf"\1figure{number}-", svg)
+
+
+# Guarantees
+
+
+def _guarantees(study: Study) -> str:
+    certificate = last_certificate(study)
+    after = f"<h3>After outcomes are known</h3>{_paragraph(realised_sentence(study))}"
+    if certificate is None:
+        return _paragraph("This run was made without certificates (option certificate = false).") + after
+    return _certificate(certificate) + after
+
+
+def _certificate(certificate: Certificate) -> str:
+    vacuous = certificate.value >= 1
+    remark = " At 1 or more it excludes nothing; more source rows kept for it would lower it." if vacuous else ""
+    says = (
+        f"The certificate of the last forecast is {certificate.value:.3f}: source risk {certificate.source_risk:.3f}, "
+        f"complexity {certificate.gamma:.3f}, half the disagreement {certificate.disagreement / 2:.3f}. It rests on "
+        f"{certificate.windows} source windows that "
+        f"{'the forecaster was trained on' if certificate.in_sample else 'the forecaster never saw'}.{remark}"
+    )
+    return (
+        f"<h3>Before outcomes are known</h3>{_paragraph(says)}{_paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
+        f"<h3>It holds only if</h3>{_list(a for a in certificate.assumptions if a != certificate.omitted)}"
+        f"<h3>It leaves out</h3>{_paragraph(certificate.omitted)}"
+    )
+
+
+# Settings
+
+
+def _settings(study: Study) -> str:
+    calibrator = study.calibrator
+    names = ", ".join(calibrator.names[:20]) + (", ..." if len(calibrator.names) > 20 else "")
+    facts = {
+        **study.facts,
+        "context": f"{calibrator.context} rows",
+        "horizon": f"{calibrator.horizon} rows",
+        "season": f"{calibrator.season} rows" if calibrator.season else "none",
+        "channels": f"{len(calibrator.names)}: {names}",
+        "changed options": _changed(calibrator.settings) or "none",
+    }
+    options = {name: str(value) for name, value in dataclasses.asdict(calibrator.settings).items()}
+    return f"{_plain_table(facts)}<details><summary>All options</summary>{_plain_table(options)}</details>"
+
+
+def _changed(settings: Settings) -> str:
+    default = dataclasses.asdict(Settings())
+    return ", ".join(f"{k} = {v}" for k, v in dataclasses.asdict(settings).items() if v != default[k])
+
+
+def _plain_table(lines: Mapping[str, str]) -> str:
+    body = "\n".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in lines.items())
+    return f'<table class="plain">\n{body}\n</table>'

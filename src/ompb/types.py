@@ -1,0 +1,179 @@
+"""Small frozen value classes: what the stream hands out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.errors import OptionError
+
+Floats: TypeAlias = NDArray[np.float64]
+Kind: TypeAlias = Literal["iid", "freedman", "subgamma"]
+
+OMITTED = (
+    "lambda_rho, the change in how inputs map to outcomes, is not part of this number: "
+    "it cannot be seen before outcomes are known."
+)
+
+
+class HasForecast(Protocol):
+    """An object with a ``forecast`` method: windows (n, context, C) to forecasts (n, horizon, C)."""
+
+    def forecast(self, windows: Any, /) -> Any:
+        """Forecast every window."""
+
+
+Forecaster: TypeAlias = Callable[[Any], Any] | HasForecast
+
+
+@dataclass(frozen=True, slots=True)
+class TailRisk:
+    """An upper bound on the probability of a large error; ``str()`` gives it as a sentence."""
+
+    threshold: float
+    probability: float
+    in_sample: bool
+
+    def __str__(self) -> str:
+        note = " The source errors behind it are in-sample, hence optimistic." if self.in_sample else ""
+        return (
+            f"If how inputs map to outcomes has not changed, the probability that a forecast's RMS error reaches "
+            f"{self.threshold:g} source standard deviations is at most {self.probability:.3f}.{note}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    r"""A PAC-Bayes reading, known before any outcome, of the bounded proxy risk of a forecast.
+
+    .. math:: PB(t) = R_S(t) + \Gamma_m + \tfrac12 \mathrm{dis}(t)
+
+    Everything lives in [0, 1] units of ``min(1, MSE / tau_y**2)``; it is never mixed with raw errors.
+    """
+
+    source_risk: float  # R_S(t): mean proxy loss on the certificate windows
+    gamma: float  # complexity term
+    disagreement: float  # dis(t) = |source_disagreement - target_disagreement|
+    source_disagreement: float
+    target_disagreement: float
+    disagreement_null: float  # what dis(t) rarely exceeds without shift, under the present belief: an alarm line
+    kl: float  # KL(rho || pi) inside gamma
+    log_term: float  # ln(2 sqrt(m) / delta)
+    variance: float  # V_m, predictable
+    scale: float  # c: B/3 for freedman, c-bar for subgamma
+    windows: int  # m
+    delta: float  # confidence spent on this reading of the source
+    tau_y: float
+    tau_d: float
+    draws: int  # K; 0 = the expectation in closed form
+    posterior_shift: float  # KL(rho_t || source posterior)
+    kind: Kind
+    stride: int
+    in_sample: bool  # the forecaster was trained on the certificate windows
+
+    @property
+    def value(self) -> float:
+        """PB(t), the sum of the three terms."""
+        return self.source_risk + self.gamma + 0.5 * self.disagreement
+
+    @property
+    def omitted(self) -> str:
+        """The term no label-free certificate can contain, in words."""
+        return OMITTED
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the number to be a bound, in words."""
+        unseen = "The forecaster was trained on the certificate windows: source_risk is optimistic."
+        return (
+            "Given what came before them, the certificate windows are independent of the stream "
+            "(another site, or a gap of some horizons).",
+            "The predictable variance is an estimate from earlier certificate windows.",
+            OMITTED,
+            *((unseen,) if self.in_sample else ()),
+        )
+
+    def terms(self) -> dict[str, Any]:
+        """Every term and setting behind the value, by name."""
+        return {"value": self.value, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
+
+    def tail_risk(self, tau: float) -> TailRisk:
+        """Bound on the probability that the RMS error over horizon and channels reaches ``tau``.
+
+        ``tau`` is in source standard deviations. From ``1{e >= tau} <= max(1, tau_y/tau)**2 * min(1, e**2/tau_y**2)``.
+        """
+        if not tau > 0:
+            raise OptionError(
+                f"tau = {tau} is not a positive number; pass an error size in source standard deviations."
+            )
+        factor = max(1.0, self.tau_y / tau) ** 2
+        return TailRisk(tau, min(1.0, factor * self.value), self.in_sample)
+
+
+@dataclass(frozen=True, slots=True)
+class RealisedRisk:
+    """A time-uniform upper bound, from matured outcomes, on the average proxy risk of what was issued."""
+
+    upper: float
+    mean: float
+    outcomes: int  # matured, non-overlapping outcomes behind it
+    newest_age: int  # rows since the newest of those forecasts was issued
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One issued forecast, in the user's units. Its arrays are read-only.
+
+    Shapes: ``mean``, ``base``, ``sd`` (H, C); ``gate`` (C,); ``multipliers`` (levels, C).
+    """
+
+    origin: int
+    mean: Floats
+    base: Floats
+    gate: Floats
+    sd: Floats  # predictive standard deviation
+    levels: Floats  # interval levels whose half-widths are tracked online
+    multipliers: Floats  # half-width at each level, in sd
+    certificate: Certificate | None
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper end, each (H, C), of the central interval of that level."""
+        if not 0 < level < 1:
+            raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
+        half = half_width(level, self.levels, self.multipliers) * self.sd
+        return self.mean - half, self.mean + half
+
+    def quantile(self, q: float) -> Floats:
+        """The q-quantile of each value, (H, C). The 0.5-quantile is ``mean``."""
+        if not 0 < q < 1:
+            raise OptionError(f"q = {q} is not inside (0, 1); pass 0.9 for the 90 % quantile.")
+        if q == 0.5:
+            return self.mean
+        lower, upper = self.interval(abs(2 * q - 1))
+        return upper if q > 0.5 else lower
+
+
+def half_width(level: float, levels: Floats, multipliers: Floats) -> Floats:
+    """Half-width in sd at any level, (..., C), from those tracked at ``levels``, (..., levels, C).
+
+    A wider level never gets a narrower interval. Interpolates the ratio to the Gaussian half-width linearly in the
+    Gaussian half-width itself, so that an untouched Gaussian stays exact; outside the tracked levels the nearest ratio
+    is kept.
+    """
+    grid = np.asarray([NormalDist().inv_cdf(0.5 + b / 2) for b in levels])
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    ratios = np.maximum.accumulate(multipliers, axis=-2) / grid[:, None]
+    right = int(np.searchsorted(grid, z))
+    if right == 0:
+        return np.asarray(z * ratios[..., 0, :])
+    if right == len(grid):
+        return np.asarray(z * ratios[..., -1, :])
+    share = (z - grid[right - 1]) / (grid[right] - grid[right - 1])
+    return np.asarray(z * ((1 - share) * ratios[..., right - 1, :] + share * ratios[..., right, :]))

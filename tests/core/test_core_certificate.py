@@ -1,0 +1,732 @@
+"""The certificate's terms against numeric integration, dense algebra, plain loops and draws in weight space."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from ompb import Calibrator, Ridge, Stream
+from ompb.calibrator import NEWEST, SPREAD
+from ompb.core.certificate import Probe, Reader, probe_of
+from ompb.core.disagreement import bounded, makings
+from ompb.core.posterior import Posterior, gaussian_kl
+from ompb.core.source import view
+from ompb.errors import OptionError
+from ompb.types import Certificate, Floats, Kind
+
+CONTEXT, HORIZON, CHANNELS, SEASON, ROWS = 12, 5, 2, 6, 480
+SPLIT = 360  # three quarters of the rows
+OPTIONS: dict[str, Any] = {
+    "discounts": (0.97, 0.995),
+    "basis": 2,
+    "ramp": 20.0,
+    "evidence": 1.0,
+    "tau_d_factor": 1.0,
+}
+SE = 4.0  # Monte Carlo tolerance in standard errors
+
+
+@lru_cache
+def series(seed: int = 0, rows: int = ROWS) -> Floats:
+    """Two seasonal channels of unlike size and noise."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(rows)[:, None]
+    noise = rng.normal(size=(rows, CHANNELS)) * [0.4, 1.5]
+    noise[1:] += 0.7 * noise[:-1]
+    return np.asarray([5.0, -40.0] + [1.0, 6.0] * np.sin(2 * np.pi * (time - [0, 2]) / SEASON) + noise)
+
+
+@lru_cache
+def forecaster() -> Ridge:
+    """A heavy penalty leaves the head something to correct. Trained on the first 200 rows only."""
+    return Ridge.fit(series()[:200], CONTEXT, HORIZON, penalty=1.0)
+
+
+def fitted(source: Floats | None = None, **options: Any) -> Calibrator:
+    return Calibrator.fit(
+        forecaster(),
+        series() if source is None else source,
+        context=CONTEXT,
+        horizon=HORIZON,
+        season=SEASON,
+        **{**OPTIONS, **options},
+    )
+
+
+def moved_stream(cal: Calibrator, rows: int = 70) -> Stream:
+    """A stream on shifted rows, so that heads and beliefs are well away from their start."""
+    stream = cal.stream(forecaster())
+    for row in series(7, rows) * [1.5, 1.2] + [1.0, -5.0]:
+        stream.step(row)
+    return stream
+
+
+@dataclass
+class Looked:
+    """Windows read by plain loops: base, outcomes and the members' forecasts, standardised."""
+
+    phi: Floats  # (N, n, F)
+    outcomes: Floats  # (N, n, H)
+    still: Floats  # backbone and profile: (N, 2, n, H)
+    source: Floats  # (N, n, H)
+
+
+def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
+    phi, outcomes, still, source = [], [], [], []
+    for origin in origins:
+        window = values[origin - CONTEXT + 1 : origin + 1]
+        base = (forecaster()(window[None])[0] - cal.centre) / cal.scale
+        scaled = (window - cal.centre) / cal.scale
+        # two whole seasons of six rows: lead h has the phase of rows h and h + 6 of the window
+        profile = np.stack([(scaled[lead % SEASON] + scaled[lead % SEASON + SEASON]) / 2 for lead in range(HORIZON)])
+        raw, _ = cal.law.features(scaled.T[:, None], base.T[:, None])
+        white = cal.law.head.whiten(raw)[:, 0]
+        phi.append(white)
+        outcomes.append(((values[origin + 1 : origin + 1 + HORIZON] - cal.centre) / cal.scale).T)
+        still.append(np.stack([base.T, profile.T], axis=1))
+        source.append(base.T + np.einsum("nf,nfh->nh", white, cal.law.head.weights))
+    return Looked(np.stack(phi, 1), np.stack(outcomes, 1), np.stack(still, 2), np.stack(source, 1))
+
+
+def certificate_origins(rows: int = ROWS, split: int = SPLIT, stride: int = HORIZON) -> list[int]:
+    """Every stride-th origin whose window starts after the split and whose outcome ends before the source does."""
+    first = split + CONTEXT - 1
+    return [t for t in range(rows) if t >= first and t + HORIZON < rows and (t - first) % stride == 0]
+
+
+def member_forecasts(looked: Looked, mean: Floats) -> Floats:
+    """Mean forecast of every member, (N, K, n, H)."""
+    heads = looked.source[:, None] + np.einsum("nmhf,nwf->nmwh", mean, looked.phi)
+    return np.concatenate([looked.still, heads], axis=1)
+
+
+def twin(cal: Calibrator, looked: Looked, posterior: Posterior, belief: Floats) -> tuple[Floats, Floats]:
+    """Gibbs risk and expected gap of each window, (n,), in plain loops over lanes, members and leads."""
+    forecasts = member_forecasts(looked, np.asarray(posterior.mean))
+    noise = cal.settings.posterior_scale * np.asarray(cal.law.head.noise)
+    lanes, members, windows, leads = forecasts.shape
+    risk, gap = np.zeros(windows), np.zeros(windows)
+    for w in range(windows):
+        for n in range(lanes):
+            variance = np.zeros((members, leads))
+            for m in range(2):
+                q = looked.phi[n, w] @ posterior.covariance[n, m] @ looked.phi[n, w]
+                variance[members - 2 + m] = noise[n] * q
+            for h in range(leads):
+                f, v, b = forecasts[n, :, w, h], variance[:, h], belief[n]
+                first, second = b @ f, b @ (f**2 + v)
+                y = looked.outcomes[n, w, h]
+                risk[w] += second - 2 * y * first + y**2
+                gap[w] += 2 * (second - first**2)
+    return risk / (lanes * leads), gap / (lanes * leads)
+
+
+def weight_space(
+    cal: Calibrator, looked: Looked, posterior: Posterior, belief: Floats, draws: int, seed: int
+) -> Floats:
+    """Forecasts (draws, N, n, H): draw a member per lane, then its head's weights, then evaluate it."""
+    rng = np.random.default_rng(seed)
+    lanes, members = belief.shape
+    leads, windows = HORIZON, looked.phi.shape[1]
+    out = np.empty((draws, lanes, windows, leads))
+    for n in range(lanes):
+        chosen = rng.choice(members, size=draws, p=belief[n])
+        out[chosen == 0, n] = looked.still[n, 0]
+        out[chosen == 1, n] = looked.still[n, 1]
+        for m in range(2):
+            here = np.flatnonzero(chosen == members - 2 + m)
+            for h in range(leads):
+                law = cal.law.head.noise[n, h] * cal.settings.posterior_scale * posterior.covariance[n, m]
+                weights = rng.multivariate_normal(posterior.mean[n, m, h], law, size=len(here), method="cholesky")
+                out[here, n, :, h] = looked.source[n, :, h] + weights @ looked.phi[n].T
+    return out
+
+
+def read(reader: Reader, probe: Probe, posterior: Posterior, belief: Floats) -> tuple[Floats, Floats]:
+    """The reader's risk (n,) and gaps (n, pairs) of a series on windows with outcomes."""
+    squared, made = reader.look(probe, posterior)
+    return np.asarray(reader.risk(squared, made, belief)[0]), np.asarray(reader.gaps(made, belief)[0])
+
+
+def law_of(stream: Stream) -> tuple[Posterior, Floats]:
+    lanes = stream._state.lanes
+    return lanes.posterior, np.asarray(lanes.gate.belief())
+
+
+def present_certificate(stream: Stream, row: Floats) -> Certificate:
+    forecast = stream.step(row)
+    assert forecast is not None
+    assert forecast.certificate is not None
+    return forecast.certificate
+
+
+def first_certificate(cal: Calibrator) -> tuple[Certificate, Posterior, Floats]:
+    """The first certificate of a stream, when every window has just been read, with the law it was read under."""
+    stream = cal.stream(forecaster())
+    for row in series(7, CONTEXT - 1):
+        stream.step(row)
+    certificate = present_certificate(stream, series(7, CONTEXT)[-1])
+    return certificate, *law_of(stream)
+
+
+# ---------------------------------------------------------------------------------------------- Kullback-Leibler
+
+
+@pytest.mark.parametrize(("mean", "p", "noise"), [(0.0, 1.0, 1.0), (0.7, 0.3, 2.0), (-2.0, 1.8, 0.5), (0.1, 0.01, 4.0)])
+def test_kl_in_one_dimension_against_numeric_integration(mean: float, p: float, noise: float) -> None:
+    q, prior = stats.norm(mean, math.sqrt(noise * p)), stats.norm(0.0, math.sqrt(noise))
+    reach = 12 * math.sqrt(noise * p)
+    expected, _ = integrate.quad(
+        lambda w: q.pdf(w) * (q.logpdf(w) - prior.logpdf(w)), mean - reach, mean + reach, epsabs=1e-12
+    )
+    found = gaussian_kl(np.full((1, 1, 1, 1), mean), np.full((1, 1, 1, 1), p), np.full((1, 1), noise))
+    assert float(found[0, 0]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_kl_in_many_dimensions_against_the_dense_formula() -> None:
+    rng = np.random.default_rng(1)
+    lanes, heads, leads, size = 2, 3, 4, 5
+    mean = rng.normal(size=(lanes, heads, leads, size))
+    root = rng.normal(size=(lanes, heads, size, size))
+    covariance = root @ np.swapaxes(root, -1, -2) / size + 0.1 * np.eye(size)
+    noise = rng.uniform(0.2, 3.0, size=(lanes, leads))
+    found = gaussian_kl(mean, covariance, noise)
+    for n, m in np.ndindex(lanes, heads):
+        prior = np.diag(np.repeat(noise[n], size))
+        law = np.kron(np.diag(noise[n]), covariance[n, m])  # leads are independent blocks
+        w = mean[n, m].ravel()
+        inverse = np.linalg.inv(prior)
+        ratio = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(law)[1]
+        expected = 0.5 * (np.trace(inverse @ law) + w @ inverse @ w - len(w) + ratio)
+        assert float(found[n, m]) == pytest.approx(float(expected), rel=1e-10)
+
+
+def test_posterior_shift_is_the_belief_weighted_kl_of_a_series() -> None:
+    cal = fitted()
+    posterior, belief = law_of(moved_stream(cal))
+    prior = np.asarray([0.7, 0.1, 0.1, 0.1])
+    expected = 0.0
+    for n in range(CHANNELS):
+        expected += float(belief[n] @ np.log(belief[n] / prior))
+        for m in range(2):
+            kl = gaussian_kl(
+                posterior.mean[n : n + 1, m : m + 1],
+                posterior.covariance[n : n + 1, m : m + 1],
+                cal.law.head.noise[n : n + 1],
+            )
+            expected += belief[n, 2 + m] * float(kl[0, 0])
+    assert float(cal.law.reader.posterior_shift(posterior, belief)[0]) == pytest.approx(expected, rel=1e-10)
+    assert expected > 1.0
+    start = Posterior.start(cal.law.head.weights, CHANNELS, HORIZON, 5, np.asarray([0.97, 0.995]), 0)
+    still = cal.law.reader.posterior_shift(start, np.broadcast_to(prior, (CHANNELS, 4)))
+    assert float(still[0]) == pytest.approx(0.0, abs=1e-12)
+
+
+# --------------------------------------------------------------------------------------- risk and disagreement
+
+
+@pytest.mark.parametrize("scale", [1.0, 5.0])
+def test_gibbs_risk_and_expected_gap_against_draws_in_weight_space(scale: float) -> None:
+    cal = fitted(posterior_scale=scale)
+    posterior, belief = law_of(moved_stream(cal))
+    assert np.all(belief > 1e-3)  # every member takes part
+    origins = certificate_origins()[:6]
+    looked = look(cal, series(), origins)
+    risk, gaps = read(cal.law.reader, cal.law.probe.part(0, 6), posterior, belief)
+    assert risk.shape == (6,)
+    assert gaps.shape == (6, 1)
+    one = weight_space(cal, looked, posterior, belief, 20_000, seed=11)
+    other = weight_space(cal, looked, posterior, belief, 20_000, seed=12)
+    losses = np.mean((looked.outcomes - one) ** 2, axis=(1, 3))  # (draws, n)
+    distances = np.mean((one - other) ** 2, axis=(1, 3))
+    for found, drawn in ((risk, losses), (gaps[:, 0], distances)):
+        error = drawn.std(axis=0) / math.sqrt(len(drawn))
+        assert np.all(error < 0.02 * drawn.mean(axis=0))  # the comparison has teeth
+        np.testing.assert_array_less(np.abs(found - drawn.mean(axis=0)), SE * error)
+
+
+def test_gibbs_risk_and_expected_gap_against_plain_loops() -> None:
+    cal = fitted(posterior_scale=2.0)
+    posterior, belief = law_of(moved_stream(cal))
+    looked = look(cal, series(), certificate_origins())
+    expected_risk, expected_gap = twin(cal, looked, posterior, belief)
+    risk, gaps = read(cal.law.reader, cal.law.probe, posterior, belief)
+    np.testing.assert_allclose(risk, expected_risk, rtol=1e-9)
+    np.testing.assert_allclose(gaps[:, 0], expected_gap, rtol=1e-9)
+
+
+def test_gaps_need_differences_only() -> None:
+    cal = fitted()
+    posterior, belief = law_of(moved_stream(cal))
+    looked = look(cal, series(), certificate_origins())
+    forecasts = np.moveaxis(member_forecasts(looked, np.asarray(posterior.mean)), 1, 2)  # (N, n, K, H)
+    leverage = np.moveaxis(np.asarray(posterior.leverage(looked.phi)), 1, 2)
+    moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, forecasts.shape[1], 1, HORIZON))
+    one, other = (cal.law.reader.gaps(makings(f, leverage), belief) for f in (forecasts, moved))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["clipped", "normalised", "unclipped"])
+def test_drawn_disagreement_has_the_mean_of_weight_space(
+    mode: Literal["clipped", "normalised", "unclipped"],
+) -> None:
+    """Members are drawn, the heads' noise enters by its expectation: without bias unclipped, nearly so when bounded."""
+    cal = fitted(draws=5, disagreement=mode)
+    posterior, belief = law_of(moved_stream(cal))
+    windows = 4
+    looked = look(cal, series(), certificate_origins()[:windows])
+    rng = np.random.default_rng(21)
+    probe = cal.law.probe.part(0, windows)
+    made = cal.law.reader.look(probe, posterior)[1]
+    readings = []
+    for _ in range(4000):
+        reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS)))
+        readings.append(reader.disagreement(made, belief)[0])
+    found = np.asarray(readings)  # (replicates, n)
+    one = weight_space(cal, looked, posterior, belief, 30_000, seed=31)
+    other = weight_space(cal, looked, posterior, belief, 30_000, seed=32)
+    gap = np.mean((one - other) ** 2, axis=(1, 3)) / cal.law.reader.scales.tau_d**2
+    expected = {"clipped": np.minimum(gap, 1), "normalised": gap / (1 + gap), "unclipped": gap}[mode]
+    error = np.sqrt(found.var(axis=0) / len(found) + expected.var(axis=0) / len(expected))
+    bias = 0.0 if mode == "unclipped" else 0.03  # H C = 10 values here; the bias falls with their number
+    np.testing.assert_array_less(np.abs(found.mean(axis=0) - expected.mean(axis=0)), SE * error + bias)
+
+
+def drawn_twin(cal: Calibrator, looked: Looked, posterior: Posterior, belief: Floats) -> Floats:
+    """Gaps (n, pairs) of all pairs of drawn members, the noise of two independent heads by its expectation."""
+    forecasts = member_forecasts(looked, np.asarray(posterior.mean))
+    windows, draws = looked.phi.shape[1], len(cal.law.reader.uniforms)
+    gaps = []
+    for a, b in combinations(range(draws), 2):
+        gap = np.zeros(windows)
+        for n, w in np.ndindex(CHANNELS, windows):
+            numbers = cal.law.reader.uniforms[[a, b], n]
+            members = np.searchsorted(np.cumsum(belief[n]), numbers, side="right")
+            gap[w] += np.mean((forecasts[n, members[0], w] - forecasts[n, members[1], w]) ** 2)
+            for member in members:
+                if member >= 2:
+                    q = looked.phi[n, w] @ posterior.covariance[n, member - 2] @ looked.phi[n, w]
+                    gap[w] += q * np.mean(cal.law.head.noise[n])
+        gaps.append(gap / CHANNELS)
+    return np.stack(gaps, axis=-1)
+
+
+def test_drawn_gaps_are_all_pairs_of_the_drawn_members() -> None:
+    cal = fitted(draws=4)
+    posterior, belief = law_of(moved_stream(cal))
+    looked = look(cal, series(), certificate_origins())
+    found = read(cal.law.reader, cal.law.probe, posterior, belief)[1]
+    expected = drawn_twin(cal, looked, posterior, belief)
+    assert expected.max() > 0
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
+
+
+def test_bounded_modes() -> None:
+    gap = np.asarray([0.0, 1.0, 4.0, 8.0])
+    np.testing.assert_allclose(bounded(gap, 2.0, "clipped"), [0, 0.25, 1, 1])
+    np.testing.assert_allclose(bounded(gap, 2.0, "normalised"), [0, 0.2, 0.5, 2 / 3])
+    np.testing.assert_allclose(bounded(gap, 2.0, "unclipped"), [0, 0.25, 1, 2])
+
+
+# -------------------------------------------------------------------------------------------- missing outcomes
+
+
+def reading(cal: Calibrator, looked: Looked, outcomes: Floats, posterior: Posterior, belief: Floats) -> Floats:
+    """Risk (n,) of the certificate windows when their outcomes (N, n, H) have holes."""
+    windows = [((series()[t - CONTEXT + 1 : t + 1] - cal.centre) / cal.scale).T for t in certificate_origins()]
+    probe = probe_of(view(cal.law.head, cal.law.features, np.stack(windows, axis=1), looked.still[:, 0]), outcomes)
+    return read(cal.law.reader, probe, posterior, belief)[0]
+
+
+def test_missing_cells_have_no_weight_in_the_squared_error() -> None:
+    cal = fitted()
+    posterior, belief = law_of(moved_stream(cal))
+    posterior.covariance[...] = 0.0  # no variance of the heads: the risk is squared error alone
+    looked = look(cal, series(), certificate_origins())
+    holes = looked.outcomes.copy()
+    rng = np.random.default_rng(2)
+    for n, w in np.ndindex(holes.shape[:2]):
+        holes[n, w, rng.choice(HORIZON, size=2, replace=False)] = np.nan
+    found = reading(cal, looked, holes, posterior, belief)
+    forecasts = member_forecasts(looked, np.asarray(posterior.mean))
+    squared = np.einsum("nk,nkwh->nwh", belief, (holes[:, None] - forecasts) ** 2)
+    np.testing.assert_allclose(found, np.nanmean(squared, axis=(0, 2)), rtol=1e-9)
+
+
+def test_missing_cells_have_no_weight_in_the_gibbs_risk() -> None:
+    """The mean over the known cells of E(y - h)^2, posterior variance and all, by draws in weight space."""
+    cal = fitted(posterior_scale=20.0)
+    posterior, belief = law_of(moved_stream(cal))
+    looked = look(cal, series(), certificate_origins())
+    holes = looked.outcomes.copy()
+    holes[:, :, 1:] = np.nan  # only lead 1, the least noisy, is known
+    found = reading(cal, looked, holes, posterior, belief)
+    drawn = np.nanmean((holes - weight_space(cal, looked, posterior, belief, 20_000, seed=41)) ** 2, axis=(1, 3))
+    error = drawn.std(axis=0) / math.sqrt(len(drawn))
+    np.testing.assert_array_less(np.abs(found - drawn.mean(axis=0)), SE * error)
+
+
+def test_a_channel_without_outcome_does_not_dilute_the_risk() -> None:
+    cal = fitted()
+    posterior, belief = law_of(moved_stream(cal))
+    posterior.covariance[...] = 0.0
+    looked = look(cal, series(), certificate_origins())
+    holes = looked.outcomes.copy()
+    holes[1] = np.nan
+    found = reading(cal, looked, holes, posterior, belief)
+    forecasts = member_forecasts(looked, np.asarray(posterior.mean))
+    squared = np.einsum("nk,nkwh->nwh", belief, (holes[:, None] - forecasts) ** 2)
+    np.testing.assert_allclose(found, np.mean(squared[0], axis=-1), rtol=1e-9)
+
+
+def test_a_window_without_outcome_is_no_evidence_of_a_small_risk() -> None:
+    """Source risk is a mean over windows that have an outcome; those that have none are not losses of nought."""
+    gap = series().copy()
+    gap[432:] = np.nan  # nothing is known at the end of the certificate part
+    cal, whole = fitted(gap), fitted()
+    certificate, posterior, belief = first_certificate(cal)
+    risk, _ = read(whole.law.reader, whole.law.probe, posterior, belief)
+    losses = np.minimum(risk / cal.law.reader.scales.tau_y**2, 1.0)
+    known = [i for i, t in enumerate(certificate_origins()) if t + HORIZON < 432]
+    partly = [i for i, t in enumerate(certificate_origins()) if t + 1 < 432 <= t + HORIZON]
+    assert not partly  # the split of the test is clean
+    assert certificate.source_risk == pytest.approx(float(losses[known].mean()), rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------ scales
+
+
+@pytest.mark.parametrize(("rows", "factor"), [(ROWS, 1.0), (ROWS, 3.0), (1000, 1.0)])
+def test_scales_are_the_quantiles_they_should_be(rows: int, factor: float) -> None:
+    values = series(0, rows)
+    cal = fitted(values, tau_d_factor=factor)
+    split = rows * 3 // 4
+    count = split - CONTEXT - HORIZON + 1
+    every = [CONTEXT - 1 + i for i in range(count)]
+    assert (count > SPREAD) == (rows == 1000)
+    spread = [every[int(i * (count - 1) / (SPREAD - 1))] for i in range(SPREAD)] if count > SPREAD else every
+    size = cal.law.features.size
+    start = Posterior.start(cal.law.head.weights, CHANNELS, HORIZON, size, np.asarray([0.97, 0.995]), 0)
+    belief = np.broadcast_to(np.asarray([0.7, 0.1, 0.1, 0.1]), (CHANNELS, 4))
+    risk, gap = twin(cal, look(cal, values, spread), start, belief)
+    scales = cal.law.reader.scales
+    assert scales.tau_y == pytest.approx(math.sqrt(np.quantile(risk, 0.9)), rel=1e-9)
+    assert scales.tau_d == pytest.approx(factor * math.sqrt(np.median(gap)), rel=1e-9)
+
+
+@pytest.mark.parametrize("ring", [8, 64])
+def test_the_null_is_what_a_stream_over_learning_rows_reads(ring: int) -> None:
+    cal = fitted(ring=ring)
+    stream = cal.stream(forecaster())
+    count = SPLIT - CONTEXT - HORIZON + 1
+    assert count < NEWEST  # every learning window is one of the newest
+    readings = [
+        f.certificate.disagreement for f in map(stream.step, series()[: SPLIT - HORIZON]) if f and f.certificate
+    ]
+    assert len(readings) == count
+    expected = float(np.quantile(readings[ring:], 0.99))
+    assert cal.law.reader.scales.disagreement_null == pytest.approx(expected, rel=1e-9)
+
+
+def test_tau_d_with_draws_is_the_median_over_windows_and_pairs() -> None:
+    cal = fitted(draws=5)
+    looked = look(cal, series(), list(range(CONTEXT - 1, SPLIT - HORIZON)))
+    start = Posterior.start(cal.law.head.weights, CHANNELS, HORIZON, 5, np.asarray([0.97, 0.995]), 0)
+    belief = np.broadcast_to(np.asarray([0.7, 0.1, 0.1, 0.1]), (CHANNELS, 4))
+    expected = math.sqrt(np.median(drawn_twin(cal, looked, start, belief)))
+    assert cal.law.reader.scales.tau_d == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("draws", [2, 5])
+def test_tau_d_with_draws_is_no_artefact_of_the_numbers_drawn(draws: int) -> None:
+    """One channel: however few the drawn pairs, the scale is a size of gaps that do occur, not nought."""
+    source = series()[:, :1]
+    ridge = Ridge.fit(source[:200], CONTEXT, HORIZON, penalty=1.0)
+    options: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **OPTIONS}
+    with np.errstate(all="ignore"):
+        cal = Calibrator.fit(ridge, source, draws=draws, **options)
+    closed = Calibrator.fit(ridge, source, **options)
+    assert cal.law.reader.scales.tau_d > 0.01 * closed.law.reader.scales.tau_d
+
+
+def test_a_constant_source_has_finite_positive_scales() -> None:
+    def flat(windows: Any) -> Floats:
+        return np.asarray(windows)[:, -1:].repeat(HORIZON, axis=1)
+
+    cal = Calibrator.fit(flat, np.full((300, 1), 3.0), context=CONTEXT, horizon=HORIZON, season=None)
+    scales = cal.law.reader.scales
+    assert 0 < scales.tau_y < math.inf
+    assert 0 < scales.tau_d < math.inf
+    assert math.isfinite(scales.disagreement_null)
+
+
+# ------------------------------------------------------------------------------------- kept out of all learning
+
+
+@pytest.mark.parametrize("season", [SEASON, "auto", None])
+def test_certificate_rows_teach_nothing(season: int | Literal["auto"] | None) -> None:
+    changed = series().copy()
+    changed[SPLIT:] = 1e3 * np.random.default_rng(9).normal(size=changed[SPLIT:].shape)
+    changed[-30:] = np.nan
+    first, second = (
+        Calibrator.fit(forecaster(), rows, context=CONTEXT, horizon=HORIZON, season=season, **OPTIONS)
+        for rows in (series(), changed)
+    )
+    assert first.season == second.season
+    assert first.law.reader.scales.tau_y == second.law.reader.scales.tau_y
+    assert first.law.reader.scales.tau_d == second.law.reader.scales.tau_d
+    pairs = [
+        (first.centre, second.centre),
+        (first.scale, second.scale),
+    ]
+    names = ("whitening", "weights", "noise", "base_variance")
+    pairs += [(getattr(first.law.head, name), getattr(second.law.head, name)) for name in names]
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(first.law.probe.phi, second.law.probe.phi)
+
+
+def test_the_last_learning_row_does_teach() -> None:
+    """The same comparison one row earlier: the test above can fail."""
+    changed = series().copy()
+    changed[SPLIT - 1] += 50.0
+    first, second = fitted(), fitted(changed)
+    assert not np.array_equal(first.law.head.weights, second.law.head.weights)
+    assert not np.array_equal(first.centre, second.centre)
+
+
+def test_certificate_windows_lie_outcome_and_all_after_the_split() -> None:
+    cal = fitted()
+    looked = look(cal, series(), certificate_origins())
+    probe = cal.law.probe
+    np.testing.assert_allclose(probe.phi, looked.phi, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(probe.still, looked.outcomes[:, None] - looked.still, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(probe.source_error, looked.outcomes - looked.source, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(probe.weight, 1 / HORIZON)
+
+
+# ------------------------------------------------------------------------------------------- terms of a reading
+
+
+def plain_variances(losses: Floats) -> list[float]:
+    """v_i in force before each window."""
+    mean, variance, out = 0.5, 0.25, []
+    for index, loss in enumerate(losses):
+        out.append(variance)
+        rate = max(1 / (index + 2), 0.05)
+        variance += rate * ((float(loss) - mean) ** 2 - variance)
+        mean += rate * (float(loss) - mean)
+    return out
+
+
+@pytest.mark.parametrize("kind", ["iid", "freedman", "subgamma"])
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+@pytest.mark.parametrize("mode", ["clipped", "normalised", "unclipped"])
+def test_every_term_of_the_first_certificate(kind: Kind, factor: float, mode: Any) -> None:
+    cal = fitted(kind=kind, variance_factor=factor, disagreement=mode, delta=0.1)
+    certificate, posterior, belief = first_certificate(cal)
+    looked = look(cal, series(), certificate_origins())
+    risk, gap = twin(cal, looked, posterior, belief)
+    scales, m = cal.law.reader.scales, len(certificate_origins())
+    losses = np.minimum(risk / scales.tau_y**2, 1)
+    x = gap / scales.tau_d**2
+    disagreements = {"clipped": np.minimum(x, 1), "normalised": x / (1 + x), "unclipped": x}[mode]
+    variances = plain_variances(losses)
+    kappa = math.log(2 * math.sqrt(m) / (0.1 / 2))  # step 1 spends delta / (1 * 2)
+    c = 1 / 3 if kind == "freedman" else math.sqrt(factor * max(variances))
+    v = factor * sum(variances)
+    gamma = math.sqrt(kappa / (2 * m)) if kind == "iid" else math.sqrt(2 * v * kappa) / m + c * kappa / m
+    expected = {
+        "source_risk": losses.mean(),
+        "source_disagreement": disagreements.mean(),
+        "variance": v,
+        "scale": c,
+        "log_term": kappa,
+        "gamma": gamma,
+        "windows": m,
+        "delta": 0.05,
+        "kl": 0.0,
+        "tau_y": scales.tau_y,
+        "tau_d": scales.tau_d,
+    }
+    for name, value in expected.items():
+        assert getattr(certificate, name) == pytest.approx(float(value), rel=1e-9), name
+    assert certificate.kind == kind
+    assert certificate.draws == 0
+    assert certificate.stride == HORIZON
+
+
+def only(looked: Looked, window: int) -> Looked:
+    here = slice(window, window + 1)
+    return Looked(looked.phi[:, here], looked.outcomes[:, here], looked.still[:, :, here], looked.source[:, here])
+
+
+def test_readings_are_renewed_in_turn_and_the_ring_looks_back() -> None:
+    """Beside a twin that keeps, for each certificate and ring window, the heads it was last read with.
+
+    Every `reread` steps as many certificate windows are read again; V follows when a sweep is complete. Risk is weighed
+    by the belief of its reading, disagreement on both sides by the present one.
+    """
+    reread, ring = 4, 7
+    cal = fitted(reread=reread, ring=ring)
+    values = series(7, 75) * [1.5, 1.2] + [1.0, -5.0]
+    stream = cal.stream(forecaster())
+    windows = [only(look(cal, series(), certificate_origins()), i) for i in range(len(certificate_origins()))]
+    scales, m = cal.law.reader.scales, len(windows)
+    heads: list[Posterior] = []
+    target: list[tuple[Looked, Posterior]] = []
+    position, losses, variance = 0, np.zeros(m), 0.0
+    for row, value in enumerate(values):
+        before = np.array(stream._state.lanes.posterior.covariance)
+        forecast = stream.step(value)
+        if forecast is None:
+            continue
+        posterior, belief = law_of(stream)
+        copied = replace(posterior, mean=np.array(posterior.mean), covariance=np.array(posterior.covariance))
+        if len(target) % reread == 0:
+            last = min(position + reread, m) if target else m
+            heads = [copied] * m if not target else heads
+            for i in range(position, last):
+                heads[i] = copied
+            position = last % m
+            risks = [twin(cal, windows[i], heads[i], belief)[0][0] for i in range(m)]
+            losses = np.minimum(np.asarray(risks) / scales.tau_y**2, 1)
+            variance = sum(plain_variances(losses)) if position == 0 else variance
+        padded = np.concatenate([values[: row + 1], np.zeros((HORIZON, CHANNELS))])  # outcomes do not enter the gap
+        # the present window is read with the covariance in force before it was taken in
+        in_force = replace(copied, covariance=before / np.asarray([0.97, 0.995])[:, None, None])
+        target.append((look(cal, padded, [row]), in_force))
+        source_gaps = [twin(cal, windows[i], heads[i], belief)[1][0] for i in range(m)]
+        target_gaps = [twin(cal, seen, law, belief)[1][0] for seen, law in target[-ring:]]
+        source, present = (np.minimum(np.asarray(g) / scales.tau_d**2, 1).mean() for g in (source_gaps, target_gaps))
+        certificate = forecast.certificate
+        assert certificate is not None
+        assert certificate.source_risk == pytest.approx(losses.mean(), rel=1e-8)
+        assert certificate.variance == pytest.approx(variance, rel=1e-8)
+        assert certificate.source_disagreement == pytest.approx(source, rel=1e-8)
+        assert certificate.target_disagreement == pytest.approx(present, rel=1e-8)
+        assert certificate.disagreement == abs(certificate.source_disagreement - certificate.target_disagreement)
+        spent = 0.05 / (len(target) * (len(target) + 1))
+        assert certificate.delta == pytest.approx(spent)
+        assert certificate.log_term == pytest.approx(math.log(2 * math.sqrt(m) / spent))
+    assert len(target) == len(values) - CONTEXT + 1
+    assert len({id(h) for h in heads}) > 1
+
+
+def test_terms_add_up() -> None:
+    certificate, _, _ = first_certificate(fitted())
+    terms = certificate.terms()
+    assert terms["value"] == certificate.value
+    assert terms["value"] == terms["source_risk"] + terms["gamma"] + 0.5 * terms["disagreement"]
+    assert terms["disagreement"] == abs(terms["source_disagreement"] - terms["target_disagreement"])
+    assert 0 <= terms["source_risk"] <= 1
+    assert {"kl", "log_term", "variance", "scale", "windows", "delta", "tau_y", "tau_d", "draws", "kind"} <= set(terms)
+    assert "lambda_rho" in certificate.omitted
+
+
+def test_tail_risk_falls_with_tau_and_speaks() -> None:
+    certificate, _, _ = first_certificate(fitted())
+    taus = np.geomspace(0.05, 20.0, 60)
+    bounds = [certificate.tail_risk(float(tau)).probability for tau in taus]
+    assert np.all(np.diff(bounds) <= 0)
+    assert bounds[0] == 1.0
+    assert bounds[-1] == pytest.approx(min(1.0, certificate.value))
+    assert all(0 <= p <= 1 for p in bounds)
+    sentence = str(certificate.tail_risk(1.25))
+    assert "1.25" in sentence
+    assert f"{certificate.tail_risk(1.25).probability:.3f}" in sentence
+    for bad in (0.0, -1.0, math.nan):
+        with pytest.raises(OptionError, match="tau"):
+            certificate.tail_risk(bad)
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.9, 1.0, 1.7])
+def test_tail_risk_bounds_the_frequency_it_speaks_of(tau: float) -> None:
+    """1{e >= tau} is at most the factor times the proxy, for every error size."""
+    certificate = replace(first_certificate(fitted())[0], tau_y=1.0)
+    factor = max(1.0, 1.0 / tau) ** 2
+    errors = np.linspace(0, 4, 2001)
+    assert np.all((errors >= tau) <= factor * np.minimum(1, errors**2) + 1e-12)
+    assert certificate.tail_risk(tau).probability == pytest.approx(min(1.0, factor * certificate.value))
+
+
+# ----------------------------------------------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize("stride", [1, 3, HORIZON, 11])
+def test_stride_sets_the_windows(stride: int) -> None:
+    cal = fitted(stride=stride)
+    origins = certificate_origins(stride=stride)
+    assert cal.stride == stride
+    assert cal.law.probe.phi.shape[1] == len(origins)
+    assert first_certificate(cal)[0].windows == len(origins)
+    np.testing.assert_allclose(cal.law.probe.phi, look(cal, series(), origins).phi, rtol=1e-9, atol=1e-12)
+
+
+def test_factors_change_what_they_name_and_nothing_else() -> None:
+    plain = fitted().law.reader.scales
+    assert fitted(tau_d_factor=2.5).law.reader.scales.tau_d == pytest.approx(2.5 * plain.tau_d, rel=1e-12)
+    assert fitted(tau_d_factor=2.5).law.reader.scales.tau_y == plain.tau_y
+    assert fitted(variance_factor=9.0).law.reader.scales == plain
+    base, wide = first_certificate(fitted())[0], first_certificate(fitted(variance_factor=9.0))[0]
+    assert wide.variance == pytest.approx(9 * base.variance, rel=1e-12)
+    linear = base.log_term / 3 / base.windows
+    assert wide.gamma - linear == pytest.approx(3 * (base.gamma - linear), rel=1e-12)
+    assert wide.source_risk == base.source_risk
+    assert fitted(posterior_scale=10.0).law.reader.scales.tau_d > plain.tau_d
+
+
+def test_certificate_share_sets_the_split() -> None:
+    cal = fitted(certificate_share=0.5)
+    np.testing.assert_allclose(cal.centre, series()[: ROWS // 2].mean(axis=0))
+    assert cal.law.probe.phi.shape[1] == len(certificate_origins(split=ROWS // 2))
+
+
+@pytest.mark.parametrize("unseen", [120, 0.25])
+def test_unseen_rows_become_the_certificate_windows(unseen: int | float) -> None:
+    told, untold = fitted(unseen=unseen), fitted()
+    assert untold.in_sample
+    assert not told.in_sample
+    np.testing.assert_array_equal(told.law.probe.phi, untold.law.probe.phi)  # 120 rows are a quarter
+    with_mark, without = first_certificate(untold)[0], first_certificate(told)[0]
+    assert with_mark.in_sample
+    assert not without.in_sample
+    assert len(with_mark.assumptions) == len(without.assumptions) + 1
+    assert "optimistic" in str(with_mark.tail_risk(1.0))
+    assert "optimistic" not in str(without.tail_risk(1.0))
+    assert with_mark.value == without.value
+
+
+def test_unseen_overrides_the_share() -> None:
+    cal = fitted(unseen=200, certificate_share=0.5)
+    np.testing.assert_allclose(cal.centre, series()[: ROWS - 200].mean(axis=0))
+    assert cal.law.probe.phi.shape[1] == len(certificate_origins(split=ROWS - 200))
+
+
+@pytest.mark.parametrize("unseen", [0, -3, 1.0, 1.5, 0.0, True])
+def test_unfit_unseen_is_refused(unseen: int | float) -> None:
+    with pytest.raises(OptionError, match="unseen"):
+        fitted(unseen=unseen)
+
+
+def test_no_certificate_when_switched_off() -> None:
+    cal = fitted(certificate=False)
+    stream = cal.stream(forecaster())
+    issued = [stream.step(row) for row in series(7, CONTEXT + 2)]
+    assert all(f.certificate is None for f in issued if f is not None)
+
+
+def test_reader_prior_is_the_belief_before_any_outcome() -> None:
+    noise = np.ones((2, 3))
+    settings = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999)).settings
+    reader = Reader.build(2, noise, True, np.zeros((0, 2)), settings)
+    np.testing.assert_allclose(reader.prior, [0.4, 0.15, 0.15, 0.15, 0.15])
+    no_profile = Reader.build(2, noise, False, np.zeros((0, 2)), settings)
+    np.testing.assert_allclose(no_profile.prior, [0.4, 0.2, 0.2, 0.2])

@@ -1,0 +1,167 @@
+"""Gamma in its three kinds against hand-worked numbers, and the predictable variance against a plain-Python twin."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ompb.core.complexity import (
+    C0,
+    KINDS,
+    RATE,
+    START_MEAN,
+    START_VARIANCE,
+    B,
+    freedman,
+    iid,
+    predictable_variance,
+    subgamma,
+)
+from ompb.types import Floats, Kind
+
+ALL: tuple[Kind, ...] = ("iid", "freedman", "subgamma")
+
+
+def gamma(kind: Kind, kappa: float, variance: float, scale: float, windows: int) -> float:
+    return float(KINDS[kind](np.asarray([kappa]), np.asarray([variance]), np.asarray([scale]), windows)[0])
+
+
+def twin(losses: Floats) -> tuple[float, float, list[float]]:
+    """V, c-bar and every v_i of one stream: each v_i afresh from the losses before it, by the recursion's weights.
+
+    After i windows the mean is a weighted sum of the start value and the losses, and so is the variance, of the squared
+    deviations from the mean in force before each. The weights are products of (1 - rate), worked out in a double loop.
+    """
+    rates = [max(1 / (index + 2), 0.05) for index in range(len(losses))]
+
+    def weighted(start: float, terms: list[float]) -> float:
+        total = start * math.prod(1 - rates[j] for j in range(len(terms)))
+        for i, term in enumerate(terms):
+            total += term * rates[i] * math.prod(1 - rates[j] for j in range(i + 1, len(terms)))
+        return total
+
+    means, variances = [], []
+    for i in range(len(losses)):
+        means.append(weighted(0.5, [float(x) for x in losses[:i]]))
+        variances.append(weighted(0.25, [(float(losses[j]) - means[j]) ** 2 for j in range(i)]))
+    return math.fsum(variances), math.sqrt(max(variances)), variances
+
+
+def test_constants_are_those_of_the_method() -> None:
+    assert C0 == 2.0
+    assert B == 1.0
+    assert (START_MEAN, START_VARIANCE) == (0.5, 0.25)
+    assert RATE == 0.05
+
+
+def test_iid_hand_worked() -> None:
+    # sqrt(8 / (2 * 100)) = sqrt(0.04)
+    assert gamma("iid", 8.0, 123.0, 456.0, 100) == pytest.approx(0.2, abs=1e-15)
+    # sqrt(4.5 / (2 * 25)) = sqrt(0.09)
+    assert gamma("iid", 4.5, 0.0, 0.0, 25) == pytest.approx(0.3, abs=1e-15)
+
+
+def test_freedman_hand_worked() -> None:
+    # sqrt(2 * 4 * 8) / 100 + 8 / (3 * 100) = 0.08 + 0.026666...
+    assert gamma("freedman", 8.0, 4.0, B / 3, 100) == pytest.approx(0.08 + 8 / 300, abs=1e-15)
+    # no variance: only the linear term is left
+    assert gamma("freedman", 6.0, 0.0, B / 3, 10) == pytest.approx(0.2, abs=1e-15)
+
+
+def test_subgamma_hand_worked() -> None:
+    # sqrt(2 * 9 * 8) / 60 + 0.5 * 8 / 60 = 0.2 + 0.0666...
+    assert gamma("subgamma", 8.0, 9.0, 0.5, 60) == pytest.approx(0.2 + 4 / 60, abs=1e-15)
+
+
+def test_kinds_name_their_functions() -> None:
+    assert {"iid": iid, "freedman": freedman, "subgamma": subgamma} == KINDS
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_grows_with_kappa(kind: Kind) -> None:
+    kappas = np.linspace(0.1, 50.0, 40)
+    values = [gamma(kind, float(k), 5.0, 1 / 3, 80) for k in kappas]
+    assert np.all(np.diff(values) > 0)
+
+
+@pytest.mark.parametrize("kind", ["freedman", "subgamma"])
+def test_grows_with_variance_and_scale(kind: Kind) -> None:
+    assert np.all(np.diff([gamma(kind, 6.0, float(v), 1 / 3, 80) for v in np.linspace(0, 20, 30)]) > 0)
+    assert np.all(np.diff([gamma(kind, 6.0, 5.0, float(c), 80) for c in np.linspace(0, 2, 30)]) > 0)
+
+
+def test_iid_ignores_variance_and_scale() -> None:
+    assert gamma("iid", 6.0, 0.0, 0.0, 80) == gamma("iid", 6.0, 99.0, 99.0, 80)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: Kind) -> None:
+    counts = [8, 16, 32, 64, 128, 256, 1024]
+    fixed = [gamma(kind, 6.0, 5.0, 1 / 3, m) for m in counts]
+    natural = [gamma(kind, math.log(2 * m**0.5 / 0.05), 0.05 * m, 1 / 3, m) for m in counts]
+    assert np.all(np.diff(fixed) < 0)
+    assert np.all(np.diff(natural) < 0)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_works_on_arrays_elementwise(kind: Kind) -> None:
+    kappa, variance, scale = np.asarray([2.0, 8.0]), np.asarray([4.0, 1.0]), np.asarray([0.1, 0.7])
+    together = KINDS[kind](kappa, variance, scale, 50)
+    one_by_one = [gamma(kind, 2.0, 4.0, 0.1, 50), gamma(kind, 8.0, 1.0, 0.7, 50)]
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-15)
+
+
+def test_predictable_variance_hand_worked() -> None:
+    # before window 0: mean 1/2, v = 1/4. Loss 1, rate 1/2: mean 3/4, v = 1/4 + 1/2 (1/4 - 1/4) = 1/4.
+    # Loss 0, rate 1/3: v = 1/4 + 1/3 (9/16 - 1/4) = 17/48. The third loss is the last and moves nothing.
+    total, largest = predictable_variance(np.asarray([1.0, 0.0, 0.3]))
+    assert float(total) == pytest.approx(1 / 4 + 1 / 4 + 17 / 48, abs=1e-15)
+    assert float(largest) == pytest.approx(math.sqrt(17 / 48), abs=1e-15)
+
+
+@pytest.mark.parametrize("windows", [1, 2, 18, 19, 20, 60])
+def test_predictable_variance_against_the_double_loop(windows: int) -> None:
+    losses = np.random.default_rng(windows).beta(0.5, 1.5, size=(4, windows))
+    total, largest = predictable_variance(losses)
+    for stream in range(4):
+        expected_total, expected_largest, _ = twin(losses[stream])
+        assert float(total[stream]) == pytest.approx(expected_total, rel=1e-12)
+        assert float(largest[stream]) == pytest.approx(expected_largest, rel=1e-12)
+
+
+def test_predictable_variance_of_many_axes_is_that_of_each_stream() -> None:
+    losses = np.random.default_rng(3).uniform(size=(2, 3, 25))
+    total, largest = predictable_variance(losses)
+    assert total.shape == largest.shape == (2, 3)
+    for i, j in np.ndindex(2, 3):
+        one_total, one_largest = predictable_variance(losses[i, j])
+        assert float(total[i, j]) == pytest.approx(float(one_total), rel=1e-14)
+        assert float(largest[i, j]) == pytest.approx(float(one_largest), rel=1e-14)
+
+
+@pytest.mark.parametrize("changed", [0, 1, 7, 28, 29])
+def test_a_loss_changes_only_what_comes_after_it(changed: int) -> None:
+    losses = np.random.default_rng(5).uniform(size=30)
+    other = losses.copy()
+    other[changed] = 0.1 + 0.37 * other[changed]
+
+    def each(values: Floats) -> Floats:
+        """v_i as the growth of V from i to i + 1 windows."""
+        totals = [float(predictable_variance(values[: i + 1])[0]) for i in range(len(values))]
+        return np.diff([0.0, *totals])
+
+    before, after = each(losses), each(other)
+    np.testing.assert_array_equal(before[: changed + 1], after[: changed + 1])
+    if changed < 29:
+        assert np.all(before[changed + 1 :] != after[changed + 1 :])
+    np.testing.assert_allclose(before, twin(losses)[2], rtol=1e-9, atol=1e-14)
+
+
+def test_a_long_quiet_stream_forgets_the_start() -> None:
+    total, largest = predictable_variance(np.full(2000, 0.2))
+    assert float(largest) == pytest.approx(0.5)  # the start value, sqrt(1/4), is the largest
+    tail = float(predictable_variance(np.full(2000, 0.2))[0] - predictable_variance(np.full(1000, 0.2))[0])
+    assert 0 <= tail < 1e-12
+    assert float(total) < 2.0

@@ -1,0 +1,115 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from ompb.errors import InputError, NotFiniteError, OptionError, ShapeError
+from ompb.metrics.probabilistic import coverage, crps, ece, nll, quantile_crps, width
+
+MOMENTS = [(0.0, 1.0, 0.0), (2.0, 0.5, 3.7), (-1.0, 4.0, 2.0)]
+
+
+def test_coverage_counts_the_ends_and_leaves_out_the_unknown() -> None:
+    lower = [0.0, 0.0, 0.0, np.nan, -np.inf]
+    upper = [1.0, 1.0, 1.0, 1.0, np.inf]
+    assert coverage(lower, upper, [0.0, 1.0, np.nan, 0.5, 9.0]) == 1.0
+    assert coverage(lower, upper, [-0.1, 1.0, 0.5, 0.5, 9.0]) == 0.75
+    assert np.isnan(coverage([0.0], [1.0], [np.nan]))
+
+
+def test_coverage_of_exact_gaussian_intervals_is_their_level() -> None:
+    outcome = np.random.default_rng(0).normal(3, 2, 20_000)
+    half = 2 * norm.ppf(0.9) * np.ones_like(outcome)
+    assert coverage(3 - half, 3 + half, outcome) == pytest.approx(0.8, abs=0.01)
+
+
+def test_width_ignores_the_unknown_and_shows_infinity() -> None:
+    assert width([0.0, np.nan, 1.0], [1.0, 3.0, 4.0]) == 2.0
+    assert width([0.0, -np.inf], [1.0, 3.0]) == np.inf
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(2.0, 1.0), (np.inf, np.inf), (-np.inf, -np.inf)])
+def test_ends_in_the_wrong_order_are_refused(lower: float, upper: float) -> None:
+    with pytest.raises(InputError, match="1 intervals are not intervals"):
+        width([lower], [upper])
+    with pytest.raises(InputError, match="pass the lower ends first"):
+        coverage([lower], [upper], [0.0])
+
+
+def test_an_infinite_outcome_is_refused() -> None:
+    with pytest.raises(NotFiniteError, match="outcome"):
+        coverage([0.0], [1.0], [np.inf])
+
+
+@pytest.mark.parametrize(("mean", "sd", "outcome"), MOMENTS)
+def test_nll_is_that_of_scipy(mean: float, sd: float, outcome: float) -> None:
+    assert nll([mean], [sd], [outcome]) == pytest.approx(-norm.logpdf(outcome, mean, sd))
+
+
+@pytest.mark.parametrize(("mean", "sd", "outcome"), MOMENTS)
+def test_crps_is_the_integral_that_defines_it(mean: float, sd: float, outcome: float) -> None:
+    below = quad(lambda x: norm.cdf(x, mean, sd) ** 2, mean - 12 * sd, outcome)[0]
+    above = quad(lambda x: norm.sf(x, mean, sd) ** 2, outcome, mean + 12 * sd)[0]
+    assert crps([mean], [sd], [outcome]) == pytest.approx(below + above)
+
+
+def test_crps_of_a_sharp_forecast_is_the_absolute_error() -> None:
+    assert crps([1.0], [1e-9], [4.0]) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("score", [nll, crps])
+def test_gaussian_scores_leave_out_the_unknown(score: Callable[..., float]) -> None:
+    assert score([0.0, 0.0, np.nan], [1.0, 1.0, 1.0], [0.5, np.nan, 0.5]) == score([0.0], [1.0], [0.5])
+
+
+@pytest.mark.parametrize("score", [nll, crps])
+@pytest.mark.parametrize("sd", [0.0, -1.0])
+def test_a_standard_deviation_must_be_positive(score: Callable[..., float], sd: float) -> None:
+    with pytest.raises(InputError, match=f"sd holds {sd:g}"):
+        score([0.0], [sd], [0.0])
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=9), st.floats(-100, 100))
+def test_quantile_crps_at_mid_points_is_that_of_the_equal_atoms(atoms: list[float], outcome: float) -> None:
+    x = np.sort(atoms)
+    levels = (np.arange(len(x)) + 0.5) / len(x)
+    spread = np.abs(x[:, None] - x[None, :]).mean()
+    expected = np.abs(x - outcome).mean() - spread / 2
+    assert quantile_crps(levels, x[:, None], [outcome]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_quantile_crps_tends_to_the_gaussian_one() -> None:
+    levels = (np.arange(999) + 0.5) / 999
+    outcome = np.array([[0.3, np.nan], [-2.0, 1.0]])
+    quantiles = np.broadcast_to(norm.ppf(levels)[:, None, None], (999, 2, 2))
+    zeros, ones = np.zeros((2, 2)), np.ones((2, 2))
+    assert quantile_crps(levels, quantiles, outcome) == pytest.approx(crps(zeros, ones, outcome), abs=1e-3)
+
+
+def test_quantile_crps_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ShapeError, match="must hold the 2 levels"):
+        quantile_crps([0.1, 0.9], [[1.0]], [1.0])
+    with pytest.raises(ShapeError, match=r"quantiles\[0\] \(2,\)"):
+        quantile_crps([0.5], [[1.0, 2.0]], [1.0])
+    with pytest.raises(OptionError, match="write 80 % as"):
+        quantile_crps([80.0], [[1.0]], [1.0])
+    with pytest.raises(NotFiniteError, match="quantile holds 1 infinite"):
+        quantile_crps([0.5], [[np.inf]], [1.0])
+
+
+def test_ece_is_the_mean_gap_over_known_levels() -> None:
+    assert ece([0.2, 0.5, 0.8], [0.3, np.nan, 0.5]) == pytest.approx(0.2)
+    assert ece([0.2, 0.8], [0.2, 0.8]) == 0
+
+
+def test_ece_refuses_what_is_no_coverage() -> None:
+    with pytest.raises(InputError, match="observed holds 80"):
+        ece([0.8], [80.0])
+    with pytest.raises(OptionError, match="nominal"):
+        ece([1.0], [0.8])
+    with pytest.raises(ShapeError, match="flat"):
+        ece([[0.8]], [[0.8]])
