@@ -7,13 +7,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test setup check readme-picture golden clean
+.PHONY: demo test setup check picture clean
 
 demo: $(VENV)/.core
 	$(BIN)/ompb demo
 
+# One thread per process: the tests run in as many processes as there are cores.
 test: setup check
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 setup: $(VENV)/.dev
 
@@ -32,6 +33,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) '.[dev,torch]'
 	touch $@ $(VENV)/.core
+
+# The picture in the README.
+picture: $(VENV)/.core
+	$(BIN)/ompb demo --picture docs/report.png
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

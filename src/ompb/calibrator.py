@@ -15,7 +15,7 @@ from ompb.core.features import FeatureMap
 from ompb.core.lanes import Lanes, SourceLaw
 from ompb.core.posterior import Posterior
 from ompb.core.source import Moments, SourceHead, view
-from ompb.errors import OptionError, TooShortError
+from ompb.errors import NotFiniteError, OptionError, TooShortError
 from ompb.inputs import as_table, base_forecasts, fill_forward
 from ompb.season import find_season
 from ompb.settings import Settings
@@ -32,6 +32,8 @@ SPREAD, NEWEST = 512, 512
 # Quantiles of the scales: tau_y leaves a tenth of the source saturated, tau_d is the median, the null a rare event.
 # A source without error or disagreement still gets scales to divide by.
 LEAST_SCALE, TINY = 1e-9, 1e-300
+# On 30 stationary synthetic streams a line at 1.25 was crossed in 1.4 % of the steps, at 1 in 2.2 %.
+LEAST_NULL = 1.25
 TAU_Y_QUANTILE, TAU_D_QUANTILE, NULL_QUANTILE = 0.9, 0.5, 0.99
 
 
@@ -187,13 +189,22 @@ class _Source:
             newest.append(_take(batch, np.arange(max(0, count - NEWEST - first), done - first)))
             if progress is not None:
                 progress(done, count)
-        return _join(spread), _join(newest), moments
+        spread_batch = _join(spread)
+        known = np.flatnonzero(np.isfinite(spread_batch.outcomes).any(axis=(0, 2)))
+        return _take(spread_batch, known), _join(newest), moments
 
     def read_certificate(self, stride: int) -> _Batch:
         """Windows that lie, outcome and all, after the split."""
         first = self.split + self.context - 1
         origins = range(first, len(self.values) - self.horizon, stride)
-        return _join([batch for _, batch in self._batches(origins)])
+        batch = _join([batch for _, batch in self._batches(origins)])
+        known = np.flatnonzero(np.isfinite(batch.outcomes).any(axis=(0, 2)))
+        if len(known) == 0:
+            raise NotFiniteError(
+                f"rows {self.split} to {len(self.values) - 1} of the source, kept for the certificate, have no known "
+                "outcome; pass a source whose end is not missing, or say with unseen= which part to keep."
+            )
+        return _take(batch, known)
 
     def _batches(self, origins: range) -> Iterator[tuple[int, _Batch]]:
         filled = fill_forward(self.values, self.centre)
@@ -220,7 +231,7 @@ def _join(batches: list[_Batch]) -> _Batch:
 
 
 def _probe(head: SourceHead, features: FeatureMap, batch: _Batch) -> Probe:
-    return probe_of(view(head, features, batch.windows, batch.base), batch.outcomes)
+    return probe_of(view(head, features, batch.windows, batch.base), batch.outcomes, len(batch.outcomes))
 
 
 def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
@@ -229,27 +240,28 @@ def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
     lanes, size, horizon = law.head.weights.shape
     posterior = Posterior.start(law.head.weights, lanes, horizon, size, np.asarray(settings.discounts), 0)
     belief = np.zeros((lanes, 1)) + reader.prior
-    squared, made = reader.look(spread, posterior)
-    tau_y = float(np.sqrt(np.quantile(reader.risk(squared, made, belief), TAU_Y_QUANTILE)))
-    tau_d = settings.tau_d_factor * float(np.sqrt(np.quantile(reader.gaps(made, belief), TAU_D_QUANTILE)))
+    squared, made = reader.look(spread, np.zeros((lanes, horizon)), posterior)
+    tau_y = float(np.sqrt(np.quantile(reader.risk(squared, belief), TAU_Y_QUANTILE)))
+    tau_d = settings.tau_d_factor * float(np.sqrt(np.quantile(reader.expected_gaps(made, belief), TAU_D_QUANTILE)))
     scales = Scales(max(tau_y, LEAST_SCALE), max(tau_d, LEAST_SCALE), 1.0)
     law = replace(law, reader=replace(reader, scales=scales))
     if not settings.certificate:
         return law
-    ratio = max(1.0, float(np.quantile(_replayed_ratios(law, newest), NULL_QUANTILE)))
+    ratio = max(LEAST_NULL, float(np.quantile(_replayed_ratios(law, newest), NULL_QUANTILE)))
     return replace(law, reader=replace(reader, scales=replace(scales, null_ratio=ratio)))
 
 
 def _replayed_ratios(law: SourceLaw, rows: _Batch) -> Floats:
     """|D_S - D_T| / D_S when nothing has changed: a stream over learning windows in a row, once its ring is full.
 
-    The forecaster may have seen these windows, which makes the ratios a little small; hence the floor of 1 above.
+    The forecaster may have seen these windows, which makes the ratios a little small; hence `LEAST_NULL`.
     """
     lanes = Lanes.start(law)
     ratios = []
     for place in range(rows.base.shape[1]):
         window, base = rows.windows[:, place], rows.base[:, place]
-        lanes.reveal(law, place, window[:, -1])
+        # the row as it came: lead 1 of the outcome before it, NaN where missing
+        lanes.reveal(law, place, rows.outcomes[:, place - 1, 0] if place else window[:, -1])
         terms = lanes.issue(law, place, window, base).terms or {}
         ratios.append(float(terms["disagreement"][0] / max(float(terms["source_disagreement"][0]), TINY)))
     return np.asarray(ratios[min(law.settings.ring, len(ratios) - 1) :])

@@ -66,7 +66,14 @@ def diagnose(run: Run) -> Diagnosis:
 
 
 def proxy_loss(run: Run) -> Floats:
-    """min(1, MSE / tau_y^2) of each forecast over horizon and channels, (n,); NaN while its outcome is incomplete."""
+    """min(1, MSE / tau_y^2) of each forecast over horizon and channels, (n,); NaN while its outcome is incomplete.
+
+    Missing cells stay out of the mean; an outcome without any known cell is NaN too.
+    """
     error = (run.mean - run.outcome) / run.scale
-    squared = np.mean(error**2, axis=(1, 2)) / run.certificate["tau_y"] ** 2
-    return np.asarray(np.minimum(squared, 1.0))
+    known = np.isfinite(error)
+    cells = known.sum(axis=(1, 2))
+    squared = np.where(known, error, 0.0) ** 2
+    loss = squared.sum(axis=(1, 2)) / np.maximum(cells, 1) / run.certificate["tau_y"] ** 2
+    matured = (run.origins + run.mean.shape[1] <= run.origins[-1]) & (cells > 0)
+    return np.where(matured, np.minimum(loss, 1.0), np.nan)

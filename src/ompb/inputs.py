@@ -90,7 +90,7 @@ def base_forecasts(forecaster: Forecaster, windows: Floats, origins: range, hori
 
 def _floats(values: Any, what: str) -> Floats:
     try:
-        array = np.array(values)
+        array = np.array(values, order="C")
     except ValueError as error:  # ragged nesting
         raise ShapeError(f"{what} is ragged: {error}. Every row needs the same number of channels.") from error
     if array.size == 0:

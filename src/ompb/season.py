@@ -20,7 +20,9 @@ def find_season(values: Floats, longest: int) -> int | None:
     """
     rows = len(values)
     time = np.linspace(-1, 1, rows)[:, None]
-    centred = np.where(np.isnan(values), 0.0, values - np.nanmean(values, axis=0))
+    known = np.isfinite(values)
+    mean = np.where(known, values, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    centred = np.where(known, values - mean, 0.0)
     centred = centred - time * (centred * time).sum(0) / (time**2).sum()
     power = np.abs(np.fft.rfft(centred, 2 * rows, axis=0)) ** 2
     covariance = np.fft.irfft(power, axis=0)[: longest + 2]

@@ -30,14 +30,15 @@ class Settings:
     anchor: float = 50.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
     profile: bool = True  # seasonal profile as features and as a member
+    bias_rate: float = 0.05  # of the member that follows the running bias of the forecaster; 0 = it never moves
     online: bool = True  # False: the head stays as the source left it
     patience: int = 32  # rows back that a late cell is still learned
 
     # the gate
     gate: GateMode = "channel"  # one per channel, one for all, or always open
-    backbone_prior: float = 0.7  # weight of the bare forecaster before any outcome; 1 = closed for ever
-    gate_discount: float = 0.99
-    evidence: float = 10.0  # weight ~ loss ** -evidence, once `ramp` rows are in
+    backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
+    gate_discount: float = 0.997
+    evidence: float = 8.0  # weight ~ loss ** -evidence, once `ramp` rows are in
     ramp: float = 50.0
 
     # the certificate
@@ -67,7 +68,11 @@ class Settings:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 raise OptionError(f"unknown option {name!r}; {hint}Accepted: {', '.join(known)}.")
-        return cls(**options)
+        try:
+            return cls(**options)
+        except TypeError as error:
+            given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+            raise OptionError(f"an option has the wrong type ({given}): {error}. See ompb.Settings.") from error
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "discounts", tuple(self.discounts))
@@ -94,6 +99,7 @@ class Settings:
             self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
         )
         _require(self.conformal_rate >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
+        _require(0 <= self.bias_rate <= 1, "bias_rate", self.bias_rate, "a number in [0, 1]")
 
 
 def _is_count(value: object, least: int) -> bool:

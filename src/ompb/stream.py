@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ompb import archive
 from ompb.calibrator import Calibrator
@@ -17,6 +18,7 @@ from ompb.errors import FormatError, StaleRowError
 from ompb.inputs import as_row, base_forecasts, fill_forward
 from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk
 
+Integers: TypeAlias = NDArray[np.int64]
 _LEVELS = np.asarray(LEVELS)
 _LEVELS.flags.writeable = False
 
@@ -28,6 +30,7 @@ class _Window:
     known: Floats  # as they came, NaN = missing: (n, C)
     filled: Floats  # with missing cells filled: (n, C)
     before: Floats  # filled values of the row before them: (C,)
+    before_row: Integers  # the rows those were known in, -1 where none was: (C,)
 
 
 @dataclass
@@ -50,7 +53,7 @@ class Stream:
         self._calibrator = calibrator
         self._forecaster = forecaster
         nothing = np.zeros((0, calibrator.channels))
-        window = _Window(nothing, nothing, calibrator.centre)
+        window = _Window(nothing, nothing, calibrator.centre, np.full(calibrator.channels, -1))
         self._state = _State(0, window, Lanes.start(calibrator.law))
 
     @property
@@ -106,11 +109,7 @@ class Stream:
                 f"row {at!r} cannot be observed now; accepted: rows already stepped and still in use ({span}). "
                 "The next row belongs to step()."
             )
-        place = int(at) - (state.rows - len(window.known))
-        if place >= 0:
-            known = window.known.copy()
-            known[place] = np.where(np.isnan(values), known[place], values)
-            state.window = _Window(known, fill_forward(known, window.before), window.before)
+        state.window = self._revised(int(at), values)
         if newest - at <= cal.settings.patience:
             state.lanes.reveal_late(cal.law, int(at), newest, (values - cal.centre) / cal.scale)
 
@@ -145,13 +144,31 @@ class Stream:
         window = self._state.window
         last = window.filled[-1] if len(window.filled) else window.before
         fresh = np.where(np.isnan(values), last, values)
-        full = len(window.filled) == self._calibrator.context
-        drop = 1 if full else 0
+        if len(window.filled) < self._calibrator.context:
+            before, before_row, drop = window.before, window.before_row, 0
+        else:
+            oldest = self._state.rows - len(window.filled)
+            before, drop = window.filled[0], 1
+            before_row = np.where(np.isnan(window.known[0]), window.before_row, oldest)
         return _Window(
             np.concatenate([window.known[drop:], values[None]]),
             np.concatenate([window.filled[drop:], fresh[None]]),
-            window.filled[0] if full else window.before,
+            before,
+            before_row,
         )
+
+    def _revised(self, row: int, values: Floats) -> _Window:
+        """The window once the known cells of an older row are ``values``."""
+        window = self._state.window
+        place = row - (self._state.rows - len(window.known))
+        known, before, before_row = window.known, window.before, window.before_row
+        if place >= 0:
+            known = known.copy()
+            known[place] = np.where(np.isnan(values), known[place], values)
+        else:
+            newer = ~np.isnan(values) & (row >= before_row)
+            before, before_row = np.where(newer, values, before), np.where(newer, row, before_row)
+        return _Window(known, fill_forward(known, before), before, before_row)
 
     def _forecast(self, origin: int, base: Floats, issued: Issued) -> Forecast:
         cal = self._calibrator

@@ -29,7 +29,14 @@ class HasForecast(Protocol):
         """Forecast every window."""
 
 
-Forecaster: TypeAlias = Callable[[Any], Any] | HasForecast
+class HasForecastsAt(Protocol):
+    """An object that knows forecasts by origin instead of by window: origins (n,) to forecasts (n, horizon, C)."""
+
+    def at(self, origins: Any, /) -> Any:
+        """Forecasts of these origins."""
+
+
+Forecaster: TypeAlias = Callable[[Any], Any] | HasForecast | HasForecastsAt
 
 
 @dataclass(frozen=True, slots=True)

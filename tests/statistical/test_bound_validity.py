@@ -90,7 +90,7 @@ MAKERS: dict[str, Maker] = {
 
 
 def upper(kind: Kind, losses: Floats) -> Floats:
-    """Mean loss plus Gamma of each stream with KL = 0, as a certificate that spends all of delta at once computes it."""
+    """Mean loss plus Gamma of each stream with KL = 0 and all of delta spent at once."""
     m = losses.shape[1]
     variance, scale = predictable_variance(losses)
     kappa = np.full(len(losses), math.log(2 * math.sqrt(m) / DELTA))
@@ -151,7 +151,7 @@ def test_dependence_breaks_the_stationary_reading(kind: Kind) -> None:
 
 
 def realised_path(losses: Floats, delta: float) -> Floats:
-    """The bound after every outcome, (streams, m), through the class that a stream uses: one lead, one channel, tau 2."""
+    """The bound after every outcome, (streams, m), by the class a stream uses: one lead, one channel, tau 2."""
     streams, m = losses.shape
     loss = RealisedLoss.start(np.zeros((streams, 1)), channels=1, tau=2.0)
     path = np.empty((streams, m))

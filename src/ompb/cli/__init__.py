@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ompb.cli import demo, run, shift
+from ompb.cli import data, demo, run, shift
 from ompb.errors import OmpbError
 
 HELP = """Correct a frozen forecaster online, with intervals and a certificate.
@@ -29,6 +29,7 @@ app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, pretty
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("shift", help=shift.HELP)(shift.shift)
+app.add_typer(data.app, name="data")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OmpbError as error:
         return _refuse(str(error))
     except typer.TyperException as error:
-        return _refuse(f"{error.format_message()} See ompb --help.")
+        return _refuse(f"{error.format_message().rstrip('.')}; see ompb --help.")
     except OSError as error:
         return _refuse(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     return code or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,6 +13,8 @@ from rich.table import Table
 
 from ompb.report.summary import COLUMNS, OMPB, Study, score_phase, shown
 
+# Columns a table may take: rather a line that wraps than a number cut short.
+WIDEST = 400
 # No markup: channel and file names are shown as they are, brackets and all.
 _screen = Console(markup=False, emoji=False, highlight=False)
 _errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -33,14 +36,14 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
 
 def show_table(title: str, headings: Iterable[str], lines: Iterable[tuple[str, ...]], strong: str = "") -> None:
     """A table whose first column is text and the rest numbers; the line called ``strong`` stands out."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
-    )
+    look: dict[str, Any] = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 0, 0, 1)}
+    table = Table(**look)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
     for line in lines:
         table.add_row(*line, style="bold" if line[0] == strong else None)
-    _screen.print(table)
+    _screen.print(f"\n{title}", style="bold", soft_wrap=True)
+    _screen.print(table, width=WIDEST, crop=False)
 
 
 def show_scores(study: Study) -> None:

@@ -9,21 +9,22 @@ import typer
 
 from ompb.cli.console import say, show_scores
 from ompb.cli.study import Plan, carry_out, rows_of
-from ompb.datasets.demo import Demo, Phase, demo_series
+from ompb.datasets.demo import PHASE_DAYS, SOURCE_DAYS, Demo, Phase, demo_series
 from ompb.datasets.tables import Table
 from ompb.forecasters import Ridge
-from ompb.report.figures import write_picture
+from ompb.report.figures import require_png, write_picture
 from ompb.report.html import write_report
 
 CONTEXT, HORIZON, SEASON = 96, 24, 24  # four days to see, one to forecast
-TRAINED_SHARE = 0.75  # of the source; on the rest the forecaster is judged
+TRAINED_SHARE = 0.75  # of the source; the rest is for the certificate
+TRAINED_DAYS = round(TRAINED_SHARE * SOURCE_DAYS)
 
-HELP = """Show on made-up data what ompb does. No data needed, a few seconds.
+HELP = f"""Show on made-up data what ompb does. No data needed, a few seconds.
 
-Five electricity feeders, hour by hour. A linear forecaster is trained on 90 days and then frozen. 30 more days, which
-it never saw, teach ompb how wrong it usually is. Then 120 days arrive row by row: 40 as before, 40 with more customers
-(covariate shift), 40 with a new tariff (concept shift). The screen shows the scores of each stretch; the report shows
-the pictures.
+Five electricity feeders, hour by hour. A linear forecaster is trained on {TRAINED_DAYS} days and then frozen;
+{SOURCE_DAYS - TRAINED_DAYS} more days, which it never saw, are kept for the certificate. Then new days arrive row by
+row: {PHASE_DAYS} as before, {PHASE_DAYS} with more customers (covariate shift), {PHASE_DAYS} with a new tariff (concept
+shift). The screen shows the scores of each phase; the report shows the pictures.
 
 \b
 Examples:
@@ -41,6 +42,8 @@ def demo(
     ] = None,
 ) -> None:
     """Make the demo series, follow it, and write the report."""
+    if picture is not None:
+        require_png(picture)
     out.mkdir(parents=True, exist_ok=True)
     study = carry_out(_plan(demo_series(seed), seed))
     show_scores(study)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -24,7 +24,7 @@ from ompb.types import Floats, Forecaster
 
 UNSEEN_SHARE = "0.25"  # of the source, on which the built-in forecaster is not trained
 
-HELP = """Follow your own table with a frozen forecaster and ompb's correction.
+HELP = """Follow your own table, row by row.
 
 DATA is a CSV or Parquet file, wide (a time column and one numeric column per channel) or long (unique_id, ds, y). Empty
 cells and NaN are missing values; missing time stamps are inserted as missing rows.
@@ -85,7 +85,7 @@ def run(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; made if need be.")] = Path(
         "ompb-run"
     ),
-    format: Annotated[Format, typer.Option(help="Of the forecasts file.")] = Format.csv,
+    file_format: Annotated[Format, typer.Option("--format", help="Of the forecasts file.")] = Format.csv,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the calibrator (see ompb.Settings); may be repeated."),
@@ -117,8 +117,9 @@ def run(
             facts={"data": data.name, **parts.facts(table, context)},
         )
     )
+    say(f"Season: {study.calibrator.season or 'none'}. Forecasts issued: {len(study.run.origins)}.")
     show_scores(study)
-    _write(study, out, format)
+    _write(study, out, file_format)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +163,15 @@ def _brought(table: Table, source_rows: int, unseen: str | None, context: int, h
     source = slice(max(0, first - context + 1), source_rows)
     stream = slice(max(0, source_rows - context + 1), last + 1)
     if source.start:
-        say(f"The forecasts begin at {table.times[first]}: the first {source.start} source rows are not used.")
+        say(f"The forecasts begin at {table.times[first].item()}: the first {source.start} source rows are not used.")
     if stream.stop < len(table.values):
-        say(f"The forecasts end at {table.times[last]}: the last {len(table.values) - stream.stop} rows are not used.")
+        unused = len(table.values) - stream.stop
+        say(f"The forecasts end at {table.times[last].item()}: the last {unused} rows are not used.")
     return _Parts(
         source=source,
         stream=stream,
-        on_source=cast(Forecaster, Recorded(recorded[source])),
-        on_stream=cast(Forecaster, Recorded(recorded[stream])),
+        on_source=Recorded(recorded[source]),
+        on_stream=Recorded(recorded[stream]),
         unseen=None if unseen is None else unseen_rows(unseen, source_rows - source.start),
         forecaster=f"forecasts recorded in {path.name}",
     )
@@ -192,18 +194,19 @@ def _covered_origins(recorded: Floats, table: Table, source_rows: int, horizon: 
     missing = needed[~complete[needed]]
     if len(missing):
         raise ForecasterError(
-            f"the forecasts of cutoff {table.times[missing[0]]} are missing or incomplete (and those of "
+            f"the forecasts of cutoff {table.times[missing[0]].item()} are missing or incomplete (and those of "
             f"{len(missing) - 1} later cutoffs); every row needs all {horizon} leads of all channels."
         )
     return first, last
 
 
 def _span(table: Table, rows: slice) -> str:
-    return f"{rows.stop - rows.start} rows, {table.times[rows.start]} to {table.times[rows.stop - 1]}"
+    first, last = table.times[rows.start].item(), table.times[rows.stop - 1].item()
+    return f"{rows.stop - rows.start} rows, {first} to {last}"
 
 
-def _write(study: Study, out: Path, format: Format) -> None:
-    forecasts = out / f"forecasts.{format.value}"
+def _write(study: Study, out: Path, file_format: Format) -> None:
+    forecasts = out / f"forecasts.{file_format.value}"
     write_forecasts(study, forecasts)
     write_summary(study, out / "summary.json")
     write_report(study, out / "report.html")

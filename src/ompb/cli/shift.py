@@ -15,7 +15,7 @@ from ompb.report.summary import shown
 
 COLUMNS = {"ks": "KS", "wasserstein": "Wasserstein", "jensen_shannon": "Jensen-Shannon", "mmd": "RBF-MMD"}
 
-HELP = """Measure how far apart the values of two tables are, channel by channel.
+HELP = """Measure how far apart two tables are, channel by channel.
 
 A and B are CSV or Parquet files, wide (a time column and one column per channel) or long (unique_id, ds, y). Channels
 that both have are compared.

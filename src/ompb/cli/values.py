@@ -37,7 +37,7 @@ def unseen_rows(text: str, source_rows: int) -> int:
     except ValueError as error:
         raise OptionError(f"--unseen {text} is not a number; pass rows (500) or a share (0.25).") from error
     rows = round(number * source_rows) if 0 < number < 1 else number
-    if rows != int(rows) or not 0 < rows < source_rows:
+    if not 0 < rows < source_rows or rows != int(rows):
         raise OptionError(
             f"--unseen {text} does not leave a part of the {source_rows} source rows on either side; "
             "pass rows (500) or a share (0.25)."

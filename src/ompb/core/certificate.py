@@ -9,7 +9,7 @@ are read under the present belief, so that their difference is a difference of w
 The certificate windows took no part in any learning, so the present posterior is a legitimate *prior* for them
 and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn. So
 each window's reading belongs to heads at most about m steps old; since all of those are independent of the
-windows, the bound holds for the average of their risks.
+windows, the bound holds for the average of their risks. V is read once a sweep.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Probe:
     phi: Array  # whitened features: (N, n, F)
     still: Array  # errors of the members that never move (backbone, profile): (N, I, n, H)
     source_error: Array  # errors of the source head: (N, n, H)
-    weight: Array  # of each lead in the window's mean squared error, 0 where missing: (N, n, H)
+    weight: Array  # of each lead in the series' mean squared error times C, 0 where missing: (N, n, H)
 
     def part(self, first: int, last: int) -> Probe:
         """The windows first .. last - 1."""
@@ -44,14 +44,14 @@ class Probe:
         return Probe(self.phi[:, here], self.still[:, :, here], self.source_error[:, here], self.weight[:, here])
 
 
-def probe_of(views: Views, outcomes: Array) -> Probe:
-    """Views of n windows with their outcomes (N, n, H), NaN where missing."""
+def probe_of(views: Views, outcomes: Array, channels: int) -> Probe:
+    """Views of n windows with their outcomes (N, n, H), NaN where missing; each window has a known one."""
     xp = namespace(outcomes)
     known = xp.isfinite(outcomes)
     still = xp.concat(views.still, axis=1)
     stand_in = xp.where(known, outcomes, still[:, 0])
-    cells = xp.sum(xp.astype(known, outcomes.dtype), axis=-1, keepdims=True)
-    weight = xp.where(known, 1 / xp.maximum(cells, 1.0), 0.0)
+    cells = over_series(xp.sum(xp.astype(known, outcomes.dtype), axis=-1), channels)  # (S, n), per channel
+    weight = xp.where(known, 1 / xp.repeat(cells, channels, axis=0)[..., None], 0.0)
     return Probe(views.phi, stand_in[:, None] - still, stand_in - views.source[:, 0], weight)
 
 
@@ -80,37 +80,44 @@ class Reader:
     def build(cls, channels: int, noise: Array, has_profile: bool, uniforms: Array, settings: Settings) -> Reader:
         """A reader whose scales are still to be chosen."""
         xp = namespace(noise)
-        others = len(settings.discounts) + (1 if has_profile else 0)
+        others = len(settings.discounts) + (2 if has_profile else 1)  # heads, running bias, profile
         backbone = settings.backbone_prior
         prior = xp.asarray([backbone, *[(1 - backbone) / others] * others], dtype=noise.dtype)
         mean_noise = settings.posterior_scale * xp.mean(noise, axis=-1, keepdims=True)
         return cls(channels, noise, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
 
-    def look(self, probe: Probe, posterior: Posterior) -> tuple[Array, Array]:
-        """Mean squared errors of every member (N, n, K) and makings of the disagreement on windows with outcomes."""
-        xp = namespace(probe.phi)
-        heads = probe.source_error[:, None] - posterior.correction(probe.phi)
-        errors = xp.permute_dims(xp.concat([probe.still, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
-        squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
-        return squared, makings(errors, xp.matrix_transpose(posterior.leverage(probe.phi)))
+    def look(self, probe: Probe, bias: Array, posterior: Posterior) -> tuple[Array, Array]:
+        """Expected squared error of every member (N, n, K), makings of the disagreement, on windows with outcomes.
 
-    def risk(self, squared: Array, made: Array, belief: Array) -> Array:
-        """Gibbs risk E||y - h||^2 / (H C), (S, n): mean squared error plus output variance, no sampling."""
+        Both in closed form, no sampling: a head's error is that of its mean plus its output variance.
+        """
+        xp = namespace(probe.phi)
+        biased = probe.still[:, :1] - bias[:, None, None]
+        heads = probe.source_error[:, None] - posterior.correction(probe.phi)
+        errors = xp.permute_dims(xp.concat([probe.still, biased, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
+        leverage = xp.matrix_transpose(posterior.leverage(probe.phi))  # (N, n, M)
+        squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
+        noise = self.settings.posterior_scale * xp.matmul(probe.weight, self.noise[..., None])  # (N, n, 1)
+        squared[..., squared.shape[-1] - leverage.shape[-1] :] += leverage * noise
+        return squared, makings(errors, leverage)
+
+    def risk(self, squared: Array, belief: Array) -> Array:
+        """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the members' expected squared errors."""
         xp = namespace(belief)
-        heads = len(self.settings.discounts)
-        within = self.mean_noise * belief[:, belief.shape[1] - heads :]
-        risk = xp.matmul(squared, belief[..., None]) + xp.matmul(made[..., made.shape[-1] - heads :], within[..., None])
-        return over_series(risk[..., 0], self.channels)
+        return over_series(xp.matmul(squared, belief[..., None])[..., 0], self.channels)
 
     def gaps(self, made: Array, belief: Array) -> Array:
         """||h - h'||^2 / (H C) on windows of these makings, (S, n, pairs); without draws the one "pair" is the mean."""
-        xp = namespace(belief)
         heads = len(self.settings.discounts)
-        if self.uniforms.shape[0] > 0:
-            pairs = drawn_pairs(belief, self.mean_noise, heads, self.uniforms)
-        else:
-            pairs = expected_pair(belief, self.mean_noise, heads)
-        return over_series(xp.matmul(made, pairs), self.channels)
+        if self.uniforms.shape[0] == 0:
+            return self.expected_gaps(made, belief)
+        pairs = drawn_pairs(belief, self.mean_noise, heads, self.uniforms)
+        return over_series(namespace(made).matmul(made, pairs), self.channels)
+
+    def expected_gaps(self, made: Array, belief: Array) -> Array:
+        """E||h - h'||^2 / (H C), (S, n, 1)."""
+        pair = expected_pair(belief, self.mean_noise, len(self.settings.discounts))
+        return over_series(namespace(made).matmul(made, pair), self.channels)
 
     def disagreement(self, made: Array, belief: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""
@@ -132,7 +139,7 @@ class Reader:
 class Certifier:
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
-    squared: Array  # mean squared error of each member on each certificate window: (N, m, K)
+    squared: Array  # expected squared error of each member on each certificate window: (N, m, K)
     made: Array  # makings of the disagreement on the m certificate and the R ring windows: (N, m + R, K * K + M)
     position: int  # the next certificate window to be read again
     source_terms: Array  # source risk, V, c and posterior shift as last read: (4, S)
@@ -165,7 +172,14 @@ class Certifier:
         return settings.delta / (reading * (reading + 1))
 
     def step(
-        self, reader: Reader, probe: Probe, posterior: Posterior, belief: Array, moves: Array, leverage: Array
+        self,
+        reader: Reader,
+        probe: Probe,
+        bias: Array,
+        posterior: Posterior,
+        belief: Array,
+        moves: Array,
+        leverage: Array,
     ) -> dict[str, Array]:
         """Terms of the certificate, each (S,), for what the members say of the present window.
 
@@ -174,7 +188,7 @@ class Certifier:
         xp = namespace(belief)
         settings, windows = reader.settings, self.windows
         if self.steps % settings.reread == 0:
-            self._reread(reader, probe, posterior, belief)
+            self._reread(reader, probe, bias, posterior, belief)
         place = windows + self.steps % settings.ring
         self.made[:, place] = makings(moves[:, None], leverage[:, None])[:, 0]
         self.steps += 1
@@ -196,14 +210,14 @@ class Certifier:
             "posterior_shift": shift,
         }
 
-    def _reread(self, reader: Reader, probe: Probe, posterior: Posterior, belief: Array) -> None:
+    def _reread(self, reader: Reader, probe: Probe, bias: Array, posterior: Posterior, belief: Array) -> None:
         """Read the next certificate windows (all of them the first time) under the present posterior."""
         xp = namespace(belief)
         settings, windows, first = reader.settings, self.windows, self.position
         last = min(first + (windows if self.steps == 0 else settings.reread), windows)
-        self.squared[:, first:last], self.made[:, first:last] = reader.look(probe.part(first, last), posterior)
+        self.squared[:, first:last], self.made[:, first:last] = reader.look(probe.part(first, last), bias, posterior)
         self.position = last % windows
-        risk = reader.risk(self.squared, self.made[:, :windows], belief)
+        risk = reader.risk(self.squared, belief)
         losses = xp.minimum(risk / reader.scales.tau_y**2, 1.0)
         _, variance, scale, _ = self.source_terms
         if self.position == 0:  # V walks through all windows in time order: once a sweep is often enough

@@ -1,7 +1,8 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
-Members are, in this order, the backbone, the seasonal profile (where there is one) and the heads. Their belief is
-the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the revealed rows:
+Members are, in this order, the backbone, the seasonal profile (where there is one), the running bias and the heads.
+Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
+revealed rows:
 
 .. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)
 
@@ -39,14 +40,16 @@ class Gate:
     mode: GateMode
     channels: int
 
+    def fade(self) -> None:
+        """A row has passed."""
+        self.loss *= self.discount
+        self.rows *= self.discount
+
     def learn(self, errors: Array, leads: Array, age: int) -> None:
         """Take in the members' errors (N, K, H) on a row, 0 but for the ``leads`` (N,) heard, ``age`` rows late."""
         xp = namespace(errors)
         mean = xp.vecdot(errors, errors) / xp.maximum(leads, 1.0)[:, None]
         weight = xp.minimum(leads, 1.0) * self.discount**age
-        if age == 0:
-            self.loss *= self.discount
-            self.rows *= self.discount
         self.loss += weight[:, None] * mean
         self.rows += weight
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace
+from ompb.core.bias import RunningBias
 from ompb.core.certificate import Certifier, Probe, Reader
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate
@@ -33,7 +34,7 @@ class SourceLaw:
 
     @property
     def members(self) -> int:
-        """K: backbone, profile where there is one, heads."""
+        """K: backbone, profile where there is one, running bias, heads."""
         return int(self.reader.prior.shape[0])
 
 
@@ -56,6 +57,7 @@ SOURCE, MEAN, PRECISION, SHRINK, EXTRA = range(5)
 class Lanes:
     """Online state of N lanes."""
 
+    bias: RunningBias
     posterior: Posterior
     gate: Gate
     intervals: Intervals
@@ -85,6 +87,7 @@ class Lanes:
             channels=law.channels,
         )
         return cls(
+            RunningBias(xp.zeros_like(head.noise), settings.bias_rate),
             posterior,
             gate,
             Intervals.start(head.base_variance, settings.interval_discount, settings.conformal_rate),
@@ -97,7 +100,9 @@ class Lanes:
         """The newest row has arrived: cells (N,), NaN where missing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
+            self.bias.learn(errors[:, 0], heard, age=0)
             self.posterior.absorb(row, errors[:, law.members + SOURCE], heard)
+            self.gate.fade()
             self.gate.learn(errors[:, : law.members], leads, age=0)
         self.realised.learn(row, errors[:, law.members + MEAN], heard)
 
@@ -105,6 +110,7 @@ class Lanes:
         """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
+            self.bias.learn(errors[:, 0], heard, age=newest - row)
             self.posterior.absorb_late(row, newest, errors[:, law.members + SOURCE], heard)
             self.gate.learn(errors[:, : law.members], leads, age=newest - row)
 
@@ -128,7 +134,8 @@ class Lanes:
         xp = namespace(windows)
         seen = view(law.head, law.features, windows[:, None], base[:, None])
         heads = seen.source + self.posterior.correction(seen.phi)
-        forecasts = xp.concat([*seen.still, heads], axis=1)[:, :, 0]  # (N, K, H)
+        biased = (base + self.bias.value)[:, None, None]
+        forecasts = xp.concat([*seen.still, biased, heads], axis=1)[:, :, 0]  # (N, K, H)
         moves = forecasts - base[:, None]
         belief = self.gate.belief()
         weights = self.gate.weights(belief) if law.settings.online else belief
@@ -145,5 +152,5 @@ class Lanes:
         self.realised.issued(origin)
         terms = None
         if self.certifier is not None:
-            terms = self.certifier.step(law.reader, law.probe, self.posterior, belief, moves, leverage)
+            terms = self.certifier.step(law.reader, law.probe, self.bias.value, self.posterior, belief, moves, leverage)
         return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths(), terms)

@@ -36,6 +36,12 @@ def rank_one(covariance: Array, u: Array, q: Array, weight: Array | float) -> tu
     return gain, covariance - gain[..., :, None] * u[..., None, :]
 
 
+def symmetric(covariance: Array) -> Array:
+    """The symmetric part. Rounding leaves an antisymmetric rest that forgetting would blow up, 1 / lambda a row."""
+    xp = namespace(covariance)
+    return (covariance + xp.matrix_transpose(covariance)) / 2
+
+
 def gaussian_kl(mean: Array, covariance: Array, noise: Array) -> Array:
     r"""KL( N(w_h, sigma_h^2 P) || N(0, sigma_h^2 I) ) summed over leads, (N, M).
 
@@ -172,7 +178,8 @@ class Posterior:
         """Take in the pseudo-label of an origin."""
         axis = self._axis(origin)
         q = self.covariance[..., axis, axis]
-        gain, self.covariance = rank_one(self.covariance, self.covariance[..., axis], q, self.refill)
+        gain, covariance = rank_one(self.covariance, self.covariance[..., axis], q, self.refill)
+        self.covariance = symmetric(covariance)
         self.anchor_gains.push(origin, gain)
 
     def _anchor_places(self, row: int) -> slice:
@@ -250,5 +257,5 @@ class Posterior:
             one = own[:, :, place]
             gain, own[:, :, place] = rank_one(one, one[..., axis], one[..., axis, axis], self.refill)
             anchor_gains[self.irregular, :, number] = gain
-        self.own = own
+        self.own = symmetric(own)
         return gains, anchor_gains

@@ -36,8 +36,9 @@ def shifted_stream(
     * ``none``: nothing;
     * ``level``: d = 4;
     * ``scale``: g = 1.6, which also moves the level;
-    * ``phase``: p = S / 4. A forecaster that reads the phase off its window is hurt only while window and
-      outcome straddle the roll;
+    * ``phase``: p = S / 4 in every channel but the first, which keeps the time (think of load moving against
+      temperature). A forecaster that sees each channel alone reads the phase off its window and is hardly hurt; one
+      that has learned how channels move together is misled;
     * ``dynamics``: rho = 0.3, sigma = 1.2, so that persistence learned on the source misleads.
 
     Equal seeds give equal noise: the source, and the shocks of the target, are the same whatever the shift.
@@ -54,7 +55,8 @@ def shifted_stream(
 
     rows = np.arange(source_rows + target_rows)[:, None]
     shifted = rows >= source_rows
-    roll = np.where(shifted & (shift == "phase"), season / 4, 0.0)
+    keeps_time = np.arange(channels) == 0
+    roll = np.where(shifted & ~keeps_time & (shift == "phase"), season / 4, 0.0)
     seasonal = amplitudes * np.sin(2 * np.pi * (rows - roll - offsets) / season)
     changed = shifted & (shift == "dynamics")
     noise = autoregression(

@@ -160,7 +160,7 @@ def read_forecasts(path: str | Path, table: Table, horizon: int) -> Floats:
     frame = _read_frame(Path(path))
     channel = _channel_numbers(frame, table)
     origin = _positions(frame, "cutoff", table.times)
-    lead = _positions(frame, "ds", _with_future(table.times, horizon)) - origin
+    lead = _positions(frame, "ds", with_future(table.times, horizon)) - origin
     _require_leads(frame, lead, horizon)
     values = _numbers(_column(frame, "y_hat"))
     forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
@@ -409,7 +409,7 @@ def _channel_numbers(frame: pl.DataFrame, table: Table) -> Ints:
     return np.array([table.channels.index(name) for name in names])[numbers]
 
 
-def _with_future(times: Times, horizon: int) -> Times:
+def with_future(times: Times, horizon: int) -> Times:
     """The times followed by the next ``horizon`` stamps."""
     if horizon < 1:
         raise OptionError(f"horizon = {horizon} is not a positive number of rows; pass at least 1.")

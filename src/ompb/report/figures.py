@@ -103,8 +103,7 @@ def fan_figure(study: Study) -> Figure:
 @rc_context(STYLE)
 def write_picture(study: Study, path: Path) -> None:
     """The rolling error above the certificate as one PNG, 1200 pixels wide."""
-    if path.suffix.lower() != ".png":
-        raise OptionError(f"{str(path)!r} ends in {path.suffix!r}; name the picture .png.")
+    require_png(path)
     drawings: list[Callable[[Any, Study], None]] = [_draw_errors]
     if study.run.certificate:
         drawings.append(_draw_certificate)
@@ -114,6 +113,12 @@ def write_picture(study: Study, path: Path) -> None:
         draw(panel, study)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path, dpi=1200 / WIDTH_INCHES)
+
+
+def require_png(path: Path) -> None:
+    """Raise `OptionError` unless the name ends in .png."""
+    if path.suffix.lower() != ".png":
+        raise OptionError(f"{str(path)!r} ends in {path.suffix!r}; name the picture .png.")
 
 
 def save(figure: Figure, file: Any, **options: Any) -> None:
@@ -179,8 +184,8 @@ def _draw_fan(panel: Any, study: Study, place: int) -> None:
     for level, alpha in ((0.95, 0.25), (0.8, 0.5)):
         lower, upper = (end[place, :shown, 0] for end in run.interval(level))
         panel.fill_between(ahead, lower, upper, color=SKY, alpha=alpha, linewidth=0, label=f"{level:.0%} interval")
-    panel.plot(ahead, run.base[place, :shown, 0], label=BARE, **CURVES[BARE])
     panel.plot(ahead, run.mean[place, :shown, 0], label=OMPB, **CURVES[OMPB])
+    panel.plot(ahead, run.base[place, :shown, 0], label=BARE, **CURVES[BARE])
     panel.plot(
         ahead, run.outcome[place, :shown, 0], color=BLACK, marker="o", markersize=3, linewidth=0, label="outcome"
     )

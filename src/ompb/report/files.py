@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ompb.datasets.tables import _with_future, write_table
+from ompb.datasets.tables import with_future, write_table
 from ompb.report.summary import Study, summary
 
 
@@ -17,7 +17,7 @@ def write_forecasts(study: Study, path: Path) -> None:
     The columns are those of ``Run.frame``, with the time of the outcome (ds) added and the cutoff as a time.
     """
     frame: pl.DataFrame = study.run.frame("polars")
-    stamps = _with_future(study.times, study.calibrator.horizon)
+    stamps = with_future(study.times, study.calibrator.horizon)
     cutoff, lead = frame["cutoff"].to_numpy(), frame["lead"].to_numpy()
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     times = {"unique_id": columns.pop("unique_id"), "ds": stamps[cutoff + lead], "cutoff": stamps[cutoff]}

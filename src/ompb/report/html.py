@@ -59,6 +59,26 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem
 """
 
 
+ERROR_CAPTION = (
+    "How wrong the forecasts were, averaged over the last {season} rows: lower is better. The further the solid line "
+    "lies below the dashed one, the more the correction helps."
+)
+CERTIFICATE_CAPTION = (
+    "What the certificate said before any outcome was known (coloured, the sum of its three terms) and the loss that "
+    "followed (black, averaged over {season} forecasts, so it fluctuates). Where black stays above the colours, "
+    "something changed that no certificate can see before outcomes are known. Above the dashed line the certificate "
+    "excludes nothing."
+)
+GATE_CAPTION = (
+    "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. The gate opens "
+    "only where corrections have recently paid off."
+)
+FAN_CAPTION = (
+    "Some forecasts of {channel}: the last of each phase, or of each third of the run. Dots inside the bands are "
+    "outcomes that the intervals foresaw."
+)
+
+
 def write_report(study: Study, path: Path) -> None:
     """Write the report, and the folder it lies in if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +141,7 @@ def _verdict(phase: str, lines: list[Scores]) -> str:
     change = 100 * (ours.mae / bare.mae - 1)
     verb = "cut" if change < 0 else "raised"
     best = min(lines, key=lambda line: line.mae)
-    remark = "" if best.name in (OMPB, BARE) else f" The least error here had the {best.name} ({best.mae:.3f})."
+    remark = "" if best.name in (OMPB, BARE) else f" The {best.name} did best here ({best.mae:.3f})."
     return (
         f"{phase}: ompb {verb} the mean absolute error of the bare forecaster by {abs(change):.1f} %, "
         f"from {bare.mae:.3f} to {ours.mae:.3f} source standard deviations.{remark}"
@@ -157,38 +177,13 @@ def _score_line(line: Scores) -> str:
 
 
 def _figures(study: Study) -> str:
-    horizon = study.calibrator.horizon
-    drawn = [
-        (
-            error_figure(study),
-            f"How wrong the forecasts were, averaged over the last {study.season} rows: lower is better. "
-            "The further the solid line lies below the dashed one, the more the correction helps.",
-        )
-    ]
+    drawings = [(error_figure, ERROR_CAPTION), (gate_figure, GATE_CAPTION), (fan_figure, FAN_CAPTION)]
     if study.run.certificate:
-        drawn.append(
-            (
-                certificate_figure(study),
-                "What the certificate said before any outcome was known (coloured, the sum of its three terms) and "
-                f"the loss that followed (black, averaged over {study.season} forecasts). Above the dashed line, the "
-                "certificate excludes nothing; a rise in disagreement still says that inputs look unfamiliar.",
-            )
-        )
-    drawn.append(
-        (
-            gate_figure(study),
-            "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. "
-            "The gate opens only where corrections have recently paid off.",
-        )
+        drawings.insert(1, (certificate_figure, CERTIFICATE_CAPTION))
+    words = {"season": study.season, "channel": study.run.names[0]}
+    return "\n".join(
+        _figure(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
     )
-    drawn.append(
-        (
-            fan_figure(study),
-            f"Some forecasts of {study.run.names[0]}, each the last of its phase with all {horizon} outcomes in it. "
-            "Dots that lie in the bands are outcomes the intervals foresaw.",
-        )
-    )
-    return "\n".join(_figure(figure, caption, number) for number, (figure, caption) in enumerate(drawn, 1))
 
 
 def _figure(figure: Figure, caption: str, number: int) -> str:

@@ -1,0 +1,20 @@
+import numpy as np
+import pytest
+
+import ompb
+from ompb.bench.compare import run_references
+from ompb.datasets.synthetic import shifted_stream
+
+
+@pytest.mark.parametrize("season", [None, 12, 30])
+def test_seasonal_profile_is_there_only_if_a_season_fits(season: int | None) -> None:
+    source, target = shifted_stream("none", seed=0, source_rows=300, target_rows=40, channels=2, season=12)
+    forecaster = ompb.Ridge.fit(source, 24, 3)
+    calibrator = ompb.Calibrator.fit(forecaster, source, context=24, horizon=3, season=season)
+    run = ompb.backtest(calibrator, forecaster, target)
+    forecasts = run_references(calibrator, run, target, season)
+    assert ("seasonal profile" in forecasts) == (season == 12)
+    assert {"last value", "running bias", "copied residual"} <= set(forecasts)
+    for forecast in forecasts.values():
+        assert forecast.shape == run.base.shape
+        assert np.isfinite(forecast).all()

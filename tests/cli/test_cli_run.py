@@ -1,0 +1,142 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tables_on_disk import CONTEXT, HORIZON, LENGTHS, ROWS, SOURCE, ompb, series, stamps, write_recorded, write_wide
+
+from ompb import Calibrator, Ridge, Run, backtest
+from ompb.datasets.tables import read_table
+from ompb.types import Floats
+
+TRAINED = 375  # the first 75 % of the source
+
+
+def direct(values: Floats, **options: Any) -> Run:
+    """The same run through the library."""
+    forecaster = Ridge.fit(values[:TRAINED], CONTEXT, HORIZON)
+    calibrator = Calibrator.fit(
+        forecaster, values[:SOURCE], context=CONTEXT, horizon=HORIZON, unseen=SOURCE - TRAINED, **options
+    )
+    return backtest(calibrator, forecaster, values[SOURCE - CONTEXT + 1 :])
+
+
+def scores_of(out: Path) -> dict[str, Any]:
+    summary = json.loads((out / "summary.json").read_text())
+    return {line["name"]: line for line in summary["scores"]["target"]}
+
+
+def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = write_wide(tmp_path / "load.csv", series()), tmp_path / "out"
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--season", 12, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert "600 rows of 2 channels, 0 missing time stamps inserted" in answer.out
+    assert {path.name for path in out.iterdir()} == {"forecasts.csv", "summary.json", "report.html"}
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 4
+    assert "500 rows, 2024-01-01 00:00:00 to 2024-01-21 19:00:00" in page
+
+
+def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values, out = series(), tmp_path / "out"
+    data = write_wide(tmp_path / "load.csv", values)
+    options = ("--season", "12", "--format", "parquet", "--option", "gate=shared", "--option", "anchor=20")
+    ompb(capsys, "run", data, "--source-end", "2024-01-21T20:00", *LENGTHS, *options, "--out", out)
+    run = direct(read_table(data).values, season=12, gate="shared", anchor=20)
+    error = (run.mean - run.outcome) / run.scale
+    assert scores_of(out)["ompb"]["mae"] == pytest.approx(np.nanmean(np.abs(error)))
+    assert scores_of(out)["ompb"]["mse"] == pytest.approx(np.nanmean(error**2))
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["settings"]["gate"], summary["settings"]["anchor"]) == ("shared", 20)
+    assert summary["certificate"]["value"] == pytest.approx(run.certificate["value"][-1])
+    assert summary["realised"]["upper"] == pytest.approx(run.realised.upper)
+
+    written, expected = pl.read_parquet(out / "forecasts.parquet"), run.frame("polars")
+    for name in ("y", "base", "y_hat", "lower_80", "upper_80", "lower_95", "upper_95", "gate", "certificate"):
+        left, right = written[name].fill_null(np.nan).to_numpy(), expected[name].to_numpy()
+        assert np.array_equal(left, right, equal_nan=True), name
+    assert written.columns[:4] == ["unique_id", "ds", "cutoff", "lead"]
+    assert written["unique_id"].unique(maintain_order=True).to_list() == ["a", "b"]
+    # the first forecast is issued at the first target row, the last one reaches beyond the table
+    times = stamps(ROWS + HORIZON)
+    assert (written["cutoff"].min(), written["cutoff"].max()) == (times[SOURCE].item(), times[ROWS - 1].item())
+    assert (written["ds"].min(), written["ds"].max()) == (times[SOURCE + 1].item(), times[-1].item())
+
+
+def test_long_layout_gives_the_same_forecasts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wide = write_wide(tmp_path / "wide.csv", series())
+    long = tmp_path / "long.csv"
+    frame = pl.read_csv(wide).unpivot(["a", "b"], index="date", variable_name="unique_id", value_name="y")
+    frame.rename({"date": "ds"}).write_csv(long)
+    for data in (wide, long):
+        ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / data.stem)
+    files = [(tmp_path / name / "forecasts.csv").read_text() for name in ("wide", "long")]
+    assert files[0] == files[1]
+
+
+def test_missing_stamps_and_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values, kept = series(), np.delete(np.arange(ROWS), [300, 301, 550])
+    values[320, 0] = values[570, 1] = np.nan
+    data, out = write_wide(tmp_path / "load.csv", values[kept], stamps()[kept]), tmp_path / "out"
+    answer = ompb(capsys, "run", data, "--source-end", "2024-01-21T20:00", *LENGTHS, "--season", 12, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert "3 missing time stamps inserted" in answer.out
+    values[[300, 301, 550]] = np.nan
+    run = direct(values, season=12)
+    assert scores_of(out)["bare forecaster"]["mae"] == pytest.approx(
+        np.nanmean(np.abs((run.base - run.outcome) / run.scale))
+    )
+
+
+def test_integer_times_no_season_no_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = write_wide(tmp_path / "load.csv", series(), np.arange(ROWS)), tmp_path / "out"
+    options = ("--season", "none", "--option", "certificate=false", "--time", "date", "--unseen", "100")
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, *options, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["season"], summary["certificate"]) == (None, None)
+    assert "seasonal profile" not in scores_of(out)
+    assert "trained on the first 400 rows" in summary["facts"]["forecaster"]
+    written = pl.read_csv(out / "forecasts.csv")
+    assert (written["cutoff"].min(), written["ds"].max()) == (SOURCE, ROWS - 1 + HORIZON)
+    assert "certificate" not in written.columns
+
+
+class TestBroughtForecasts:
+    """Those of the built-in forecaster, written to a file, stand for the user's own."""
+
+    def bring(self, folder: Path, origins: Any) -> tuple[Path, Path]:
+        values = series()
+        data = write_wide(folder / "load.csv", values)
+        read = read_table(data).values
+        ridge = Ridge.fit(read[:TRAINED], CONTEXT, HORIZON)
+        windows = np.stack([read[origin + 1 - CONTEXT : origin + 1] for origin in origins])
+        return data, write_recorded(folder / "mine.csv", ridge(windows), origins)
+
+    def test_they_give_what_the_forecaster_itself_gives(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data, mine = self.bring(tmp_path, range(CONTEXT - 1, ROWS))
+        command = ("run", data, "--source-end", SOURCE, *LENGTHS, "--season", 12, "--unseen", SOURCE - TRAINED)
+        ompb(capsys, *command, "--out", tmp_path / "built-in")
+        answer = ompb(capsys, *command, "--forecasts", mine, "--out", tmp_path / "brought")
+        assert (answer.code, answer.err) == (0, "")
+        assert "not used" not in answer.out
+        built_in, brought = (pl.read_csv(tmp_path / name / "forecasts.csv") for name in ("built-in", "brought"))
+        assert np.allclose(built_in["y_hat"], brought["y_hat"])
+        assert "forecasts recorded in mine.csv" in (tmp_path / "brought" / "report.html").read_text(encoding="utf-8")
+
+    def test_a_later_start_and_an_earlier_end_are_used_and_said(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data, mine = self.bring(tmp_path, [*range(200, SOURCE - HORIZON), *range(SOURCE, ROWS - HORIZON)])
+        out = tmp_path / "out"
+        answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", out)
+        assert (answer.code, answer.err) == (0, "")
+        assert "begin at 2024-01-09 08:00:00: the first 177 source rows are not used" in answer.out
+        assert "end at 2024-01-25 17:00:00: the last 6 rows are not used" in answer.out
+        summary = json.loads((out / "summary.json").read_text())
+        assert summary["certificate"]["in_sample"] is True
+        assert summary["forecasts"] == ROWS - HORIZON - SOURCE

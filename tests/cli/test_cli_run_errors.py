@@ -1,0 +1,100 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tables_on_disk import (
+    CONTEXT,
+    HORIZON,
+    LENGTHS,
+    ROWS,
+    SOURCE,
+    assert_refused,
+    ompb,
+    series,
+    write_recorded,
+    write_wide,
+)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Path:
+    return write_wide(tmp_path / "load.csv", series())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--source-end", "soon"], "neither a number of rows nor a date"),
+        (["--source-end", "600"], "does not split the 600 rows"),
+        (["--source-end", "2023-01-01"], "does not split the 600 rows"),
+        (["--source-end", "40"], "it needs at least 30 (context + horizon)"),
+        (["--source-end", "20"], "channel 0 has no 30 successive rows"),
+        (["--time", "hour"], "no column 'hour'"),
+        (["--season", "weekly"], "a number of rows, auto or none"),
+        (["--season", "1"], "season = 1"),
+        (["--unseen", "most"], "--unseen most is not a number"),
+        (["--unseen", "1.5"], "--unseen 1.5"),
+        (["--unseen", "-3"], "--unseen -3"),
+        (["--unseen", "nan"], "--unseen nan"),
+        (["--unseen", "inf"], "--unseen inf"),
+        (["--unseen", "500"], "--unseen 500"),
+        (["--unseen", "10"], "leaves 10 for the certificate part"),
+        (["--option", "gate"], "name=value"),
+        (["--option", "gates=shared"], "did you mean 'gate'?"),
+        (["--option", "gate=half"], "one of channel, shared, open"),
+        (["--option", "anchor=much"], "anchor"),
+        (["--option", "discounts=0.9"], "discounts"),
+        (["--option", "delta=null"], "delta"),
+        (["--format", "xls"], "'xls'"),
+        (["--horizon", "0"], "--horizon"),
+        (["--forecasts", "nowhere.csv"], "There is no file 'nowhere.csv'"),
+    ],
+)
+def test_bad_arguments(
+    load: Path, tmp_path: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = ("run", load, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / "out")
+    assert_refused(ompb(capsys, *usual, *arguments), words)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("load.txt", "date,a\n", "only .csv and .parquet are known"),
+        ("empty.csv", "", "is empty"),
+        ("ragged.csv", "date,a\n2024-01-01,1,2\n2024-01-02,1,2,3\n", "cannot be read as csv"),
+        ("text.csv", "date,a\n2024-01-01,high\n", "'high', which is not a number"),
+        ("unsorted.csv", "date,a\n2024-01-02,1\n2024-01-01,2\n", "comes after"),
+        ("timeless.csv", "a,b\n1,2\n", "no time column"),
+        ("damaged.parquet", "not parquet", "cannot be read as parquet"),
+    ],
+)
+def test_bad_tables(tmp_path: Path, name: str, content: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    assert_refused(ompb(capsys, "run", path, "--source-end", "1", *LENGTHS), words)
+
+
+def test_missing_file_and_unusable_folder(load: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    usual = ("--source-end", SOURCE, *LENGTHS)
+    assert_refused(ompb(capsys, "run", "nowhere.csv", *usual), "There is no file 'nowhere.csv'")
+    assert_refused(ompb(capsys, "run", load, *usual, "--out", load), "File exists", str(load))
+
+
+@pytest.mark.parametrize(
+    ("origins", "words"),
+    [
+        (range(SOURCE, ROWS), "no cutoff in the source"),
+        (range(CONTEXT - 1, SOURCE), "no cutoff in the target"),
+        ([*range(100, 200), *range(203, ROWS)], "cutoff 2024-01-09 08:00:00 are missing or incomplete"),
+        ([*range(100, 550), *range(551, ROWS)], "cutoff 2024-01-23 22:00:00 are missing or incomplete"),
+    ],
+)
+def test_gaps_in_brought_forecasts_name_the_first_missing_cutoff(
+    load: Path, tmp_path: Path, origins: Any, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = write_recorded(tmp_path / "mine.csv", np.zeros((len(origins), HORIZON, 2)), origins)
+    answer = ompb(capsys, "run", load, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", tmp_path)
+    assert_refused(answer, words)

@@ -1,0 +1,336 @@
+"""A stream under rows that come on time, late, twice, revised or never, beside a dictionary of what must be learned.
+
+The dictionary holds one label per (origin, lead, channel) that has been revealed. After every action the head must be
+the batch solution of exactly those labels: discounted ridge, one system per lane, discount and lead, solved afresh.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ompb import Calibrator, Ridge, Stream
+from ompb.core.posterior import EVERY
+from ompb.errors import StaleRowError
+from ompb.types import Floats
+
+CONTEXT, HORIZON, CHANNELS, PATIENCE = 6, 4, 2, 5
+DISCOUNTS = (0.9, 0.99)
+TOLERANCE = 1e-8
+
+
+@lru_cache
+def forecaster() -> Ridge:
+    return Ridge.fit(source(), CONTEXT, HORIZON, penalty=0.3)
+
+
+@lru_cache
+def source() -> Floats:
+    rng = np.random.default_rng(0)
+    time = np.arange(160)[:, None]
+    return np.asarray([3.0, -20.0] + [1.0, 4.0] * (np.sin(2 * np.pi * time / 3) + 0.5 * rng.normal(size=(160, 2))))
+
+
+@lru_cache
+def calibrator(season: int | None) -> Calibrator:
+    return Calibrator.fit(
+        forecaster(),
+        source(),
+        context=CONTEXT,
+        horizon=HORIZON,
+        season=season,
+        discounts=DISCOUNTS,
+        basis=2,
+        patience=PATIENCE,
+        reread=3,
+        ring=4,
+        anchor=5.0,
+    )
+
+
+# Cells in source standard deviations; None is a missing one.
+CELL = st.one_of(st.none(), st.floats(-3, 3, width=32))
+ROW = st.tuples(CELL, CELL)
+FULL_ROW = st.tuples(st.floats(-3, 3, width=32), st.floats(-3, 3, width=32))
+
+
+class Model:
+    """What must be known and learned, in dictionaries."""
+
+    def __init__(self, cal: Calibrator) -> None:
+        self.cal = cal
+        self.rows = 0
+        self.cells: dict[tuple[int, int], float] = {}  # (row, channel) -> newest value
+        self.learned: set[tuple[int, int]] = set()  # (row, channel)
+        self.labels: dict[tuple[int, int, int], float] = {}  # (origin, lead, channel) -> residual of the source head
+        self.phi: dict[int, Floats] = {}  # origin -> whitened features (C, F), as they were when it was issued
+        self.said: dict[int, Floats] = {}  # origin -> forecast of the source head (C, H), standardised
+
+    def hear(self, row: int, values: Floats) -> None:
+        """Cells of a row have come; those not learned before become labels of every origin that spoke of them."""
+        for channel in np.flatnonzero(~np.isnan(values)):
+            place = (row, int(channel))
+            self.cells[place] = float(values[channel])
+            if place in self.learned:
+                continue
+            self.learned.add(place)
+            scaled = (values[channel] - self.cal.centre[channel]) / self.cal.scale[channel]
+            for lead in range(1, HORIZON + 1):
+                if row - lead in self.said:
+                    residual = float(scaled - self.said[row - lead][channel, lead - 1])
+                    self.labels[row - lead, lead, int(channel)] = residual
+
+    def step(self, values: Floats) -> None:
+        """The next row: it is heard, then a forecast is issued from the window it completes."""
+        self.hear(self.rows, values)
+        self.rows += 1
+        if self.rows >= CONTEXT:
+            self.issue(self.rows - 1)
+
+    def issue(self, origin: int) -> None:
+        window = np.asarray([[self.filled(row, c) for c in range(CHANNELS)] for row in range(origin - 5, origin + 1)])
+        base = (forecaster()(window[None])[0] - self.cal.centre) / self.cal.scale
+        lanes = ((window - self.cal.centre) / self.cal.scale).T[:, None]
+        raw, _ = self.cal.law.features(lanes, base.T[:, None])
+        phi = self.cal.law.head.whiten(raw)[:, 0]
+        self.phi[origin] = phi
+        self.said[origin] = base.T + np.einsum("cf,cfh->ch", phi, self.cal.law.head.weights)
+
+    def filled(self, row: int, channel: int) -> float:
+        """The last known value of the channel at that row; the source mean before any is known."""
+        for earlier in range(row, -1, -1):
+            if (earlier, channel) in self.cells:
+                return self.cells[earlier, channel]
+        return float(self.cal.centre[channel])
+
+    def precision(self, channel: int, discount: float, lead: int, labels: bool) -> Floats:
+        """The bracket of the recursion's equation as a matrix (F, F); ``labels`` False counts all, revealed or not."""
+        size = self.cal.law.features.size
+        first, last = CONTEXT - 1, self.rows - 1 - lead
+        count = max(0, last - first + 1)
+        total = discount**count * np.eye(size)
+        for origin in range(first, last + 1):
+            weight = discount ** (last - origin)
+            if not labels or (origin, lead, channel) in self.labels:
+                total += weight * np.outer(self.phi[origin][channel], self.phi[origin][channel])
+            if (origin - first) % EVERY == 0:
+                axis = (origin - first) // EVERY % size
+                total[axis, axis] += weight * (1 - discount ** (EVERY * size))
+        return np.asarray(total)
+
+    def solution(self) -> Floats:
+        """Batch solution (C, M, H, F)."""
+        size = self.cal.law.features.size
+        out = np.zeros((CHANNELS, len(DISCOUNTS), HORIZON, size))
+        for channel in range(CHANNELS):
+            for m, discount in enumerate(DISCOUNTS):
+                for lead in range(1, HORIZON + 1):
+                    last = self.rows - 1 - lead
+                    right = np.zeros(size)
+                    for origin in range(CONTEXT - 1, last + 1):
+                        residual = self.labels.get((origin, lead, channel))
+                        if residual is not None:
+                            right += discount ** (last - origin) * residual * self.phi[origin][channel]
+                    matrix = self.precision(channel, discount, lead, labels=True)
+                    out[channel, m, lead - 1] = np.linalg.solve(matrix, right)
+        return out
+
+    def open_cells(self) -> list[int]:
+        """Rows that can still be observed and have a cell that has not come."""
+        return [
+            row
+            for row in range(max(0, self.rows - 1 - PATIENCE), self.rows)
+            if any((row, channel) not in self.learned for channel in range(CHANNELS))
+        ]
+
+
+def head(stream: Stream) -> Floats:
+    return np.array(stream._state.lanes.posterior.mean)
+
+
+def saved(stream: Stream) -> bytes:
+    """The whole state: equal states are equal files."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream.save(Path(folder) / "state.ompb")
+        return (Path(folder) / "state.ompb").read_bytes()
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    @initialize(season=st.sampled_from([None, 3]), rows=st.integers(0, 3 * CONTEXT))
+    def begin(self, season: int | None, rows: int) -> None:
+        self.cal = calibrator(season)
+        self.stream = self.cal.stream(forecaster())
+        self.model = Model(self.cal)
+        for row in range(rows):  # a good start: labels come soon
+            self.take(self.user((np.sin(row), np.cos(3.0 * row))))
+
+    def user(self, row: tuple[float | None, float | None]) -> Floats:
+        """A row in the user's units."""
+        scaled = np.asarray([np.nan if cell is None else cell for cell in row])
+        return np.asarray(self.cal.centre + self.cal.scale * scaled)
+
+    def take(self, values: Floats) -> None:
+        forecast = self.stream.step(values)
+        self.model.step(values)
+        assert (forecast is not None) == (self.model.rows >= CONTEXT)
+
+    def observe(self, row: int, values: Floats) -> None:
+        self.stream.observe(row, values)
+        self.model.hear(row, values)
+
+    @rule(row=FULL_ROW)
+    def whole_row(self, row: tuple[float, float]) -> None:
+        self.take(self.user(row))
+
+    @rule(row=ROW)
+    def row_with_holes(self, row: tuple[float | None, float | None]) -> None:
+        self.take(self.user(row))
+
+    @rule(rows=st.lists(ROW, min_size=2, max_size=PATIENCE))
+    def some_rows(self, rows: list[tuple[float | None, float | None]]) -> None:
+        for row in rows:
+            self.take(self.user(row))
+
+    @rule()
+    def gap(self) -> None:
+        self.take(np.full(CHANNELS, np.nan))
+
+    @precondition(lambda self: bool(self.model.open_cells()))
+    @rule(data=st.data(), row=ROW)
+    def late(self, data: st.DataObject, row: tuple[float | None, float | None]) -> None:
+        self.observe(data.draw(st.sampled_from(self.model.open_cells())), self.user(row))
+
+    @precondition(lambda self: self.model.rows > 0)
+    @rule(data=st.data(), row=ROW)
+    def revision(self, data: st.DataObject, row: tuple[float | None, float | None]) -> None:
+        """New values for cells learned before, nothing for others: no label changes, windows do."""
+        at = data.draw(st.integers(max(0, self.model.rows - 1 - PATIENCE), self.model.rows - 1))
+        known = [(at, channel) in self.model.learned for channel in range(CHANNELS)]
+        before = head(self.stream)
+        self.observe(at, np.where(known, self.user(row), np.nan))
+        np.testing.assert_array_equal(head(self.stream), before)
+
+    @precondition(lambda self: self.model.rows > 0)
+    @rule(data=st.data())
+    def duplicate(self, data: st.DataObject) -> None:
+        at = data.draw(st.integers(max(0, self.model.rows - 1 - PATIENCE), self.model.rows - 1))
+        values = np.asarray([self.model.cells.get((at, channel), np.nan) for channel in range(CHANNELS)])
+        before = head(self.stream)
+        self.observe(at, values)
+        np.testing.assert_array_equal(head(self.stream), before)
+
+    @rule(back=st.integers(1, 10), ahead=st.integers(0, 3), row=FULL_ROW)
+    def out_of_reach(self, back: int, ahead: int, row: tuple[float, float]) -> None:
+        """Rows too old, or not yet due, are refused and change nothing at all."""
+        before = saved(self.stream)
+        for at in (self.model.rows - 1 - PATIENCE - back, self.model.rows + ahead):
+            with pytest.raises(StaleRowError):
+                self.stream.observe(at, self.user(row))
+        assert saved(self.stream) == before
+
+    @rule()
+    def save_and_load(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "state.ompb"
+            self.stream.save(path)
+            other = Stream.load(path, self.cal, forecaster())
+        np.testing.assert_array_equal(head(other), head(self.stream))
+        self.stream = other
+
+    @invariant()
+    def head_is_the_batch_solution(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        assert self.stream.rows == self.model.rows
+        np.testing.assert_allclose(head(self.stream), self.model.solution(), rtol=0, atol=TOLERANCE)
+
+    @invariant()
+    def covariances_are_those_of_the_labels(self) -> None:
+        """Lanes with a hole that can matter carry a covariance per lead: the inverse of the same batch matrix."""
+        if not hasattr(self, "model"):
+            return
+        posterior = self.stream._state.lanes.posterior
+        for place, lane in enumerate(posterior.irregular):
+            for m, discount in enumerate(DISCOUNTS):
+                for lead in range(1, HORIZON + 1):
+                    expected = np.linalg.inv(self.model.precision(int(lane), discount, lead, labels=True))
+                    np.testing.assert_allclose(posterior.own[place, m, lead - 1], expected, atol=TOLERANCE, rtol=1e-8)
+
+
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = settings(
+    max_examples=40,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def walked(season: int | None, rows: int, holes: tuple[int, ...] = ()) -> tuple[Stream, Floats]:
+    """A stream after some rows, those in ``holes`` missing, and the rows as they should have come."""
+    stream = calibrator(season).stream(forecaster())
+    values = np.random.default_rng(5).normal(size=(rows, CHANNELS)) * [1.0, 4.0] + [3.0, -20.0]
+    for row, value in enumerate(values):
+        stream.step(np.full(CHANNELS, np.nan) if row in holes else value)
+    return stream, values
+
+
+@pytest.mark.parametrize("back", range(PATIENCE + 1))
+def test_a_duplicate_changes_nothing_at_all(back: int) -> None:
+    """Neither the head, nor the gate, nor the intervals."""
+    stream, values = walked(3, 20)
+    before = saved(stream)
+    stream.observe(19 - back, values[19 - back])
+    assert saved(stream) == before
+
+
+@pytest.mark.parametrize("back", range(PATIENCE + 1))
+def test_a_row_without_news_changes_nothing_at_all(back: int) -> None:
+    stream, _ = walked(None, 20, holes=(17,))
+    before = saved(stream)
+    stream.observe(19 - back, [np.nan, np.nan])
+    assert saved(stream) == before
+
+
+@pytest.mark.parametrize("season", [None, 3])
+@pytest.mark.parametrize("back", range(PATIENCE + 1))
+def test_a_late_row_is_learned_up_to_the_last_moment(back: int, season: int | None) -> None:
+    """A hole filled after any number of rows up to the patience, beside a second one that stays."""
+    stream, values = walked(season, 21 + back, holes=(18, 20))
+    stream.observe(20, values[20])
+    model = Model(calibrator(season))
+    for row, value in enumerate(values):
+        model.step(np.full(CHANNELS, np.nan) if row in (18, 20) else value)
+    model.hear(20, values[20])
+    np.testing.assert_allclose(head(stream), model.solution(), rtol=0, atol=TOLERANCE)
+
+
+def test_the_gate_counts_a_row_that_is_observed_at_once_like_one_on_time() -> None:
+    """The newest row comes empty and its cells a moment later: the members' losses are those of a row on time."""
+    on_time, values = walked(3, 20)
+    at_once, _ = walked(3, 20, holes=(19,))
+    at_once.observe(19, values[19])
+    np.testing.assert_allclose(at_once._state.lanes.gate.rows, on_time._state.lanes.gate.rows, rtol=1e-12)
+    np.testing.assert_allclose(at_once._state.lanes.gate.loss, on_time._state.lanes.gate.loss, rtol=1e-12)
+
+
+@pytest.mark.parametrize("season", [None, 3])
+def test_the_model_can_tell_a_label_too_many_or_too_few(season: int | None) -> None:
+    """The oracle has teeth: without any one of the newest labels, the batch solution is another."""
+    stream, values = walked(season, 20)
+    model = Model(calibrator(season))
+    for value in values:
+        model.step(value)
+    np.testing.assert_allclose(head(stream), model.solution(), rtol=0, atol=TOLERANCE)
+    for label in [(18, 1, 0), (15, 4, 1), (10, 2, 0)]:
+        kept = model.labels.pop(label)
+        assert np.abs(head(stream) - model.solution()).max() > 1e3 * TOLERANCE
+        model.labels[label] = kept

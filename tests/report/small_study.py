@@ -1,0 +1,37 @@
+"""A small finished run that the report tests share."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+import ompb
+from ompb.bench.compare import run_references
+from ompb.datasets.demo import Phase
+from ompb.datasets.synthetic import shifted_stream
+from ompb.report.summary import Study
+from ompb.types import Floats
+
+CONTEXT, HORIZON, SEASON = 24, 6, 12
+
+
+@functools.cache
+def fitted(certificate: bool = True) -> tuple[Any, ompb.Calibrator, Floats]:
+    source, target = shifted_stream("level", seed=1, source_rows=700, target_rows=160, channels=2, season=SEASON)
+    forecaster = ompb.Ridge.fit(source[:500], CONTEXT, HORIZON)
+    options: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, "unseen": 200}
+    calibrator = ompb.Calibrator.fit(forecaster, source, certificate=certificate, **options)
+    return forecaster, calibrator, target
+
+
+@functools.cache
+def small_study(certificate: bool = True) -> Study:
+    """160 rows in two phases that meet at row 100, some cells missing."""
+    forecaster, calibrator, target = fitted(certificate)
+    rows = target.copy()
+    rows[60:63, 0] = np.nan
+    run = ompb.backtest(calibrator, forecaster, rows)
+    times = np.datetime64("2024-01-01T00", "h") + np.arange(len(rows))
+    phases = (Phase("early", CONTEXT - 1, 100), Phase("late", 100, len(rows)))
+    references = run_references(calibrator, run, rows, SEASON)
+    return Study("A <small> run", calibrator, run, rows, times, phases, references, {"seed": "1"})

@@ -1,0 +1,99 @@
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from small_study import CONTEXT, HORIZON, small_study
+
+import ompb
+from ompb.datasets.demo import Phase
+from ompb.errors import OptionError
+from ompb.report.figures import (
+    MOST_POINTS,
+    certificate_figure,
+    error_figure,
+    fan_figure,
+    gate_figure,
+    write_picture,
+)
+from ompb.report.summary import Study
+
+
+def test_errors_show_ours_the_bare_forecaster_and_references_and_name_the_phases() -> None:
+    (panel,) = error_figure(small_study()).axes
+    assert {line.get_label() for line in panel.lines if not str(line.get_label()).startswith("_")} == {
+        "bare forecaster",
+        "seasonal profile",
+        "running bias",
+        "ompb",
+    }
+    assert {text.get_text() for text in panel.texts} == {"early", "late"}
+
+
+def test_certificate_is_stacked_to_its_value() -> None:
+    study = small_study()
+    (panel,) = certificate_figure(study).axes
+    top = max(np.asarray(path.vertices)[:, 1].max() for area in panel.collections for path in area.get_paths())
+    assert top == pytest.approx(study.run.certificate["value"].max())
+
+
+def test_gates_of_many_channels_become_a_band() -> None:
+    study = small_study()
+    (panel,) = gate_figure(study).axes
+    assert [line.get_label() for line in panel.lines[:2]] == list(study.run.names)
+    crowd = replace(study.run, gate=np.tile(study.run.gate, (1, 10)), names=tuple(str(c) for c in range(20)))
+    (panel,) = gate_figure(replace(study, run=crowd)).axes
+    assert panel.lines[0].get_label() == "median channel"
+
+
+def test_one_fan_per_phase_or_per_third_of_a_single_phase() -> None:
+    study = small_study()
+    assert [panel.get_title(loc="left") for panel in fan_figure(study).axes] == ["early", "late"]
+    single = replace(study, phases=(Phase("target", CONTEXT - 1, len(study.rows)),))
+    assert len(fan_figure(single).axes) == 3
+    numbered = replace(single, times=np.arange(len(study.rows)))
+    assert len(fan_figure(numbered).axes) == 3
+
+
+def test_a_target_shorter_than_the_horizon_still_has_pictures() -> None:
+    study = short_study()
+    (panel,) = fan_figure(study).axes
+    assert panel.get_title(loc="left") == "the last forecast"
+    for draw in (error_figure, certificate_figure, gate_figure):
+        assert draw(study).axes
+
+
+def short_study() -> Study:
+    study = small_study()
+    forecaster, rows = ompb.SeasonalProfile(HORIZON, 12), study.rows[: CONTEXT + 1]
+    run = ompb.backtest(study.calibrator, forecaster, rows)
+    target = Phase("target", CONTEXT - 1, len(rows))
+    return replace(study, run=run, rows=rows, times=study.times[: len(rows)], phases=(target,), references={})
+
+
+def test_long_lines_are_thinned() -> None:
+    study = small_study()
+    rows = np.tile(study.rows, (9, 1))
+    run = ompb.backtest(study.calibrator, ompb.SeasonalProfile(HORIZON, 12), rows)
+    long = replace(study, run=run, rows=rows, times=np.arange(len(rows)), references={})
+    for draw in (error_figure, certificate_figure, gate_figure):
+        (panel,) = draw(long).axes
+        assert max(len(np.asarray(line.get_xdata())) for line in panel.lines) <= MOST_POINTS
+
+
+def test_picture_is_a_small_png_1200_pixels_wide(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "picture.png"
+    write_picture(small_study(), path)
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert int.from_bytes(content[16:20], "big") == 1200
+    assert len(content) < 300_000
+    with pytest.raises(OptionError, match=r"ends in '\.jpg'; name the picture \.png"):
+        write_picture(small_study(), tmp_path / "picture.jpg")
+
+
+def test_no_figure_changes_global_settings() -> None:
+    before = dict(matplotlib.rcParams)
+    error_figure(small_study())
+    assert dict(matplotlib.rcParams) == before

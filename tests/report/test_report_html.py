@@ -1,0 +1,63 @@
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from small_study import small_study
+
+from ompb.report.html import html_report, write_report
+from ompb.report.summary import last_certificate, score_phase, shown
+
+
+def test_page_holds_tables_figures_and_facts() -> None:
+    study = small_study()
+    page = html_report(study)
+    assert page.count("<svg") == 4
+    assert "<h1>A &lt;small&gt; run</h1>" in page
+    for phase in study.phases:
+        for line in score_phase(study, phase):
+            assert f"<td>{line.name}</td><td>{shown(line.mae)}</td><td>{shown(line.mse)}</td>" in page
+    for fact in ("<td>seed</td><td>1</td>", "24 rows", "6 rows", "12 rows", f"on {date.today().isoformat()}"):
+        assert fact in page
+
+
+def test_page_says_what_the_certificate_says_and_what_not() -> None:
+    page = html_report(small_study())
+    certificate = last_certificate(small_study())
+    assert certificate is not None
+    assert all(assumption in page for assumption in certificate.assumptions)
+    assert f"The certificate of the last forecast is {certificate.value:.3f}" in page
+    assert "the forecaster never saw" in page
+    assert "rows before the last row" in page
+
+
+def test_in_sample_certificates_are_marked() -> None:
+    study = small_study()
+    page = html_report(replace(study, calibrator=replace(study.calibrator, in_sample=True)))
+    assert "source windows that the forecaster was trained on" in page
+    assert "in-sample, hence optimistic" in page
+
+
+def test_without_certificates_there_are_three_figures_and_a_sentence() -> None:
+    page = html_report(small_study(certificate=False))
+    assert page.count("<svg") == 3
+    assert "made without certificates" in page
+    assert "changed options</td><td>certificate = False</td>" in page
+
+
+def test_page_needs_no_network_and_its_identifiers_are_unique() -> None:
+    page = html_report(small_study())
+    assert not re.search(r"""(href|src)\s*=\s*["'](?!#)|url\((?!#)|@import|<script|<link""", page)
+    identifiers = re.findall(r'\sid="([^"]*)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]*)', page)) <= set(identifiers)
+
+
+def test_foreign_letters_and_dollars_are_drawn_without_a_warning(tmp_path: Path) -> None:
+    study = small_study()
+    named = replace(study, run=replace(study.run, names=("電力", "$a$ <b>")))
+    path = tmp_path / "new" / "report.html"
+    write_report(named, path)
+    text = path.read_text(encoding="utf-8")
+    assert "電力" in text
+    assert "$a$ &lt;b&gt;" in text

@@ -1,0 +1,178 @@
+"""Default settings on streams whose shift is known: no harm without shift, gains with it, honest intervals throughout.
+
+Errors are standardised with the source scale; a forecast counts once its outcome is complete.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from ompb import Calibrator, Ridge, Run, backtest
+from ompb.bench.references import references
+from ompb.datasets.demo import Demo, demo_series
+from ompb.datasets.synthetic import Shift, shifted_stream
+from ompb.inputs import fill_forward
+from ompb.types import Floats
+
+CONTEXT, HORIZON, SEASON = 96, 24, 24
+STATIONARY_SEEDS = range(20)
+SHIFTED_SEEDS = range(6)
+SHIFTS: tuple[Shift, ...] = ("level", "scale", "phase", "dynamics")
+REFERENCES = ("original", "seasonal profile", "last value", "running bias", "copied residual")
+
+
+class CrossChannelRidge:
+    """A linear map from the windows of all channels to the outcomes of all: it knows how channels move together."""
+
+    def __init__(self, source: Floats) -> None:
+        starts = np.arange(len(source) - CONTEXT - HORIZON + 1)[:, None]
+        self.mean, self.sd = source.mean(axis=0), source.std(axis=0)
+        standard = (source - self.mean) / self.sd
+        inputs = self._with_one(standard[starts + np.arange(CONTEXT)])
+        outcomes = standard[starts + np.arange(CONTEXT, CONTEXT + HORIZON)].reshape(len(starts), -1)
+        penalty = 0.01 * len(starts) * np.eye(inputs.shape[1])
+        self.weights = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ outcomes)
+
+    def __call__(self, windows: Floats) -> Floats:
+        said = self._with_one((windows - self.mean) / self.sd) @ self.weights
+        return np.asarray(said.reshape(len(windows), HORIZON, -1) * self.sd + self.mean)
+
+    def _with_one(self, windows: Floats) -> Floats:
+        return np.column_stack([np.ones(len(windows)), windows.reshape(len(windows), -1)])
+
+
+@lru_cache
+def synthetic_run(shift: Shift, seed: int) -> Run:
+    """Each channel alone, but for the phase shift, which misleads only a forecaster that looks across channels."""
+    source, target = shifted_stream(shift, seed)
+    forecaster = CrossChannelRidge(source) if shift == "phase" else Ridge.fit(source, CONTEXT, HORIZON)
+    calibrator = Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
+    return backtest(calibrator, forecaster, target)
+
+
+@lru_cache
+def demo_run() -> tuple[Demo, Run]:
+    demo = demo_series()
+    source, target = demo.values[: demo.source_rows], demo.values[demo.source_rows :]
+    ridge = Ridge.fit(source, CONTEXT, HORIZON)
+    calibrator = Calibrator.fit(ridge, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
+    return demo, backtest(calibrator, ridge, target)
+
+
+def mse(run: Run, forecasts: Floats) -> float:
+    complete = np.isfinite(run.outcome).all(axis=(1, 2))
+    return float(np.mean((((forecasts - run.outcome) / run.scale)[complete]) ** 2))
+
+
+def reference_mse(shift: Shift, seed: int) -> dict[str, float]:
+    """Every trivial reference, stepped once per origin."""
+    run, (_, target) = synthetic_run(shift, seed), shifted_stream(shift, seed)
+    windows = fill_forward(target, target[0])
+    scores = {}
+    for name, reference in references(SEASON).items():
+        said = [
+            reference.step(target[t], windows[t - CONTEXT + 1 : t + 1], base)
+            for t, base in zip(run.origins, run.base, strict=True)
+        ]
+        scores[name] = mse(run, np.stack(said))
+    return scores
+
+
+def inside(run: Run, level: float) -> Floats:
+    """1 or 0 for each (origin, lead, channel), NaN where the outcome is unknown."""
+    lower, upper = run.interval(level)
+    hit = (lower <= run.outcome) & (run.outcome <= upper)
+    return np.where(np.isfinite(run.outcome), hit, np.nan)
+
+
+def outcome_rows(run: Run) -> Floats:
+    """The row of the stream that each (origin, lead) speaks of."""
+    return np.asarray(run.origins[:, None] + np.arange(1, HORIZON + 1))
+
+
+# ------------------------------------------------------------------------------------------------------- accuracy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", STATIONARY_SEEDS)
+def test_no_harm_without_shift(seed: int) -> None:
+    run = synthetic_run("none", seed)
+    assert mse(run, run.mean) <= 1.02 * mse(run, run.base)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SHIFTED_SEEDS)
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_gain_under_shift(shift: Shift, seed: int) -> None:
+    run = synthetic_run(shift, seed)
+    assert mse(run, run.mean) < mse(run, run.base)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_median_under_shift_is_below_every_trivial_reference(shift: Shift) -> None:
+    ours = np.median([mse(run, run.mean) for run in (synthetic_run(shift, seed) for seed in SHIFTED_SEEDS)])
+    trivial = [reference_mse(shift, seed) for seed in SHIFTED_SEEDS]
+    medians = {name: float(np.median([scores[name] for scores in trivial])) for name in REFERENCES}
+    assert {name: value for name, value in medians.items() if value <= ours} == {}
+
+
+def test_the_original_reference_is_the_base_forecast() -> None:
+    """Ties the loop over references to the run beside it."""
+    run = synthetic_run("level", 0)
+    assert reference_mse("level", 0)["original"] == pytest.approx(mse(run, run.base), rel=1e-12)
+
+
+@pytest.mark.parametrize("phase", ["no shift", "covariate shift", "concept shift"])
+def test_demo_no_harm_in_any_phase(phase: str) -> None:
+    demo, run = demo_run()
+    stretch = next(p for p in demo.phases if p.name == phase)
+    origins = run.origins + demo.source_rows
+    here = (origins >= stretch.first) & (origins < stretch.stop - HORIZON)
+    error = [np.mean(((f - run.outcome)[here] / run.scale) ** 2) for f in (run.mean, run.base)]
+    assert error[0] <= 1.02 * error[1]
+
+
+# ------------------------------------------------------------------------------------------------------- coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_coverage_without_shift(level: float) -> None:
+    """Pooled over seeds, forecasts issued after a warm-up of five seasons."""
+    pooled = []
+    for seed in STATIONARY_SEEDS:
+        run = synthetic_run("none", seed)
+        pooled.append(inside(run, level)[run.origins >= CONTEXT + 5 * SEASON].ravel())
+    assert abs(np.nanmean(np.concatenate(pooled)) - level) <= 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_coverage_twenty_seasons_into_a_shift(shift: Shift, level: float) -> None:
+    """On every seed, outcomes that start twenty seasons after the stream did."""
+    for seed in SHIFTED_SEEDS:
+        run = synthetic_run(shift, seed)
+        assert abs(np.nanmean(inside(run, level)[run.origins >= 20 * SEASON]) - level) <= 0.04
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_demo_coverage_without_shift(level: float) -> None:
+    """Pairs of forecast and outcome row, counted by the latter, after a warm-up of five seasons."""
+    demo, run = demo_run()
+    rows = outcome_rows(run)
+    here = (rows >= CONTEXT + 5 * SEASON) & (rows < demo.phases[0].stop - demo.source_rows)
+    assert abs(np.nanmean(inside(run, level)[here]) - level) <= 0.02
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("phase", [1, 2])
+def test_demo_coverage_twenty_seasons_after_a_change(phase: int, level: float) -> None:
+    demo, run = demo_run()
+    stretch, rows = demo.phases[phase], outcome_rows(run) + demo.source_rows
+    here = (rows >= stretch.first + 20 * SEASON) & (rows < stretch.stop)
+    assert abs(np.nanmean(inside(run, level)[here]) - level) <= 0.04
