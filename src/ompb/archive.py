@@ -10,7 +10,6 @@ import dataclasses
 import io
 import json
 import os
-import tempfile
 import types
 import typing
 import zipfile
@@ -31,12 +30,9 @@ def write(path: str | os.PathLike[str], kind: str, value: Any) -> None:
     arrays: list[np.ndarray[Any, Any]] = []
     header = {"format": "ompb", "version": VERSION, "kind": kind, "tree": _encode(value, arrays)}
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with (
-            os.fdopen(handle, "wb") as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
-        ):
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
             _member(zipped, HEADER, json.dumps(header, indent=1).encode())
             for number, array in enumerate(arrays):
                 buffer = io.BytesIO()
@@ -44,7 +40,7 @@ def write(path: str | os.PathLike[str], kind: str, value: Any) -> None:
                 _member(zipped, f"{number}.npy", buffer.getvalue())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -194,8 +194,8 @@ class Certifier:
         self.steps += 1
         seen = windows + min(self.steps, settings.ring)
         disagreement = reader.disagreement(self.made[:, :seen], belief)
-        source = xp.mean(disagreement[:, :windows], axis=-1)
-        target = xp.mean(disagreement[:, windows:], axis=-1)
+        source = xp.sum(disagreement[:, :windows], axis=-1) / windows
+        target = xp.sum(disagreement[:, windows:], axis=-1) / (seen - windows)
         risk, variance, scale, shift = self.source_terms
         kappa = xp.full_like(risk, math.log(C0 * windows**0.5 / self.delta(settings)))
         return {
