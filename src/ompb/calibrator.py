@@ -11,6 +11,7 @@ import numpy as np
 
 from ompb import archive
 from ompb.core.certificate import Probe, Reader, Scales, probe_of
+from ompb.core.disagreement import expected_pair
 from ompb.core.features import FeatureMap
 from ompb.core.lanes import Lanes, SourceLaw
 from ompb.core.posterior import Posterior
@@ -237,12 +238,14 @@ def _probe(head: SourceHead, features: FeatureMap, batch: _Batch) -> Probe:
 def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
     """tau_y, tau_d and the null of the disagreement, from learning windows under the posterior a stream starts with."""
     settings, reader = law.settings, law.reader
-    lanes, size, horizon = law.head.weights.shape
-    posterior = Posterior.start(law.head.weights, lanes, horizon, size, np.asarray(settings.discounts), 0)
+    lanes, horizon, _ = law.head.weights.shape
+    posterior = Posterior.start(law.head.weights, np.asarray(settings.discounts), 0)
     belief = np.zeros((lanes, 1)) + reader.prior
     squared, made = reader.look(spread, np.zeros((lanes, horizon)), posterior)
     tau_y = float(np.sqrt(np.quantile(reader.risk(squared, belief), TAU_Y_QUANTILE)))
-    tau_d = settings.tau_d_factor * float(np.sqrt(np.quantile(reader.expected_gaps(made, belief), TAU_D_QUANTILE)))
+    # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same member twice
+    gaps = reader.gaps(made, expected_pair(belief, reader.mean_noise, len(settings.discounts)))
+    tau_d = settings.tau_d_factor * float(np.sqrt(np.quantile(gaps, TAU_D_QUANTILE)))
     scales = Scales(max(tau_y, LEAST_SCALE), max(tau_d, LEAST_SCALE), 1.0)
     law = replace(law, reader=replace(reader, scales=scales))
     if not settings.certificate:

@@ -47,7 +47,7 @@ class Settings:
     delta: float = 0.05
     certificate_share: float = 0.25  # last part of the source kept out of all learning
     stride: int | None = None  # rows between certificate windows; None = horizon, outcomes do not overlap
-    reread: int = 16  # every so many steps, so many certificate windows are read again
+    reread: int = 32  # every so many steps, so many certificate windows are read again
     ring: int = 64  # target windows the disagreement looks back on
     draws: int = 0  # K forecasts drawn per window; 0 = expectation in closed form
     disagreement: DisagreementMode = "clipped"
@@ -87,6 +87,12 @@ class Settings:
             _require(0 < value <= 1, "discounts", value, "numbers in (0, 1]")
         for name in ("backbone_prior", "gate_discount", "interval_discount"):
             _require(0 < getattr(self, name) <= 1, name, getattr(self, name), "a number in (0, 1]")
+        _require(
+            self.gate != "open" or self.backbone_prior < 1,
+            "backbone_prior",
+            self.backbone_prior,
+            "a number below 1 with an open gate, which leaves the backbone out",
+        )
         for name in ("delta", "certificate_share"):
             _require(0 < getattr(self, name) < 1, name, getattr(self, name), "a number inside (0, 1)")
         for name in ("anchor", "evidence", "ramp", "tau_d_factor", "variance_factor", "posterior_scale"):

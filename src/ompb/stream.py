@@ -86,8 +86,7 @@ class Stream:
         state.rows, state.window = row + 1, window
         if base is None:
             return None
-        lane_window = np.ascontiguousarray(((window.filled - cal.centre) / cal.scale).T)
-        lane_base = np.ascontiguousarray(((base - cal.centre) / cal.scale).T)
+        lane_window, lane_base = (((x - cal.centre) / cal.scale).T for x in (window.filled, base))
         return self._forecast(row, base, state.lanes.issue(cal.law, row, lane_window, lane_base))
 
     def observe(self, at: int, row: Any) -> None:

@@ -96,9 +96,11 @@ class Law:
 
 
 def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
-    """The source's word, and the belief before any outcome."""
-    discounts, size = np.asarray(cal.settings.discounts), cal.law.features.size
-    heads = Posterior.start(cal.law.head.weights, CHANNELS, HORIZON, size, discounts, 0)
+    """The source's word, by hand and as the posterior has it, and the belief before any outcome."""
+    heads = Posterior.start(cal.law.head.weights, np.asarray(cal.settings.discounts), 0)
+    for n, m in np.ndindex(CHANNELS, 2):
+        np.testing.assert_array_equal(heads.mean[n, m], cal.law.head.weights[n])
+        np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.law.features.size))
     return Law(np.zeros((CHANNELS, HORIZON)), heads), np.tile(PRIOR, (CHANNELS, 1))
 
 
@@ -109,11 +111,10 @@ class Looked:
     phi: Floats  # (N, n, F)
     outcomes: Floats  # (N, n, H)
     still: Floats  # backbone and profile: (N, 2, n, H)
-    source: Floats  # (N, n, H)
 
 
 def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
-    phi, outcomes, still, source = [], [], [], []
+    phi, outcomes, still = [], [], []
     for origin in origins:
         window = values[origin - CONTEXT + 1 : origin + 1]
         base = (forecaster()(window[None])[0] - cal.centre) / cal.scale
@@ -125,8 +126,7 @@ def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
         phi.append(white)
         outcomes.append(((values[origin + 1 : origin + 1 + HORIZON] - cal.centre) / cal.scale).T)
         still.append(np.stack([base.T, profile.T], axis=1))
-        source.append(base.T + np.einsum("nf,nfh->nh", white, cal.law.head.weights))
-    return Looked(np.stack(phi, 1), np.stack(outcomes, 1), np.stack(still, 2), np.stack(source, 1))
+    return Looked(np.stack(phi, 1), np.stack(outcomes, 1), np.stack(still, 2))
 
 
 def certificate_origins(rows: int = ROWS, split: int = SPLIT, stride: int = HORIZON) -> list[int]:
@@ -138,7 +138,7 @@ def certificate_origins(rows: int = ROWS, split: int = SPLIT, stride: int = HORI
 def member_forecasts(looked: Looked, law: Law) -> Floats:
     """Mean forecast of every member, (N, K, n, H)."""
     biased = looked.still[:, :1] + law.bias[:, None, None]
-    heads = looked.source[:, None] + np.einsum("nmhf,nwf->nmwh", law.mean, looked.phi)
+    heads = looked.still[:, :1] + np.einsum("nmhf,nwf->nmwh", law.mean, looked.phi)
     return np.concatenate([looked.still, biased, heads], axis=1)
 
 
@@ -179,14 +179,14 @@ def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draw
             for h in range(leads):
                 spread = cal.law.head.noise[n, h] * cal.settings.posterior_scale * law.covariance[n, m]
                 weights = rng.multivariate_normal(law.mean[n, m, h], spread, size=len(here), method="cholesky")
-                out[here, n, :, h] = looked.source[n, :, h] + weights @ looked.phi[n].T
+                out[here, n, :, h] = looked.still[n, 0, :, h] + weights @ looked.phi[n].T
     return out
 
 
 def read(reader: Reader, probe: Probe, law: Law, belief: Floats) -> tuple[Floats, Floats]:
     """The reader's risk (n,) and gaps (n, pairs) of a series on windows with outcomes."""
     squared, made = reader.look(probe, law.bias, law.posterior)
-    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(made, belief)[0])
+    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(made, reader.pairs(belief))[0])
 
 
 def law_of(stream: Stream) -> tuple[Law, Floats]:
@@ -242,16 +242,23 @@ def test_kl_in_many_dimensions_against_the_dense_formula() -> None:
         assert float(found[n, m]) == pytest.approx(float(expected), rel=1e-10)
 
 
-def test_posterior_shift_is_the_belief_weighted_kl_of_a_series() -> None:
-    cal = fitted()
-    law, belief = law_of(moved_stream(cal))
+def plain_shift(cal: Calibrator, law: Law, belief: Floats) -> float:
+    """KL of the mixture to the source's word, lane by lane and head by head."""
     expected = 0.0
     for n in range(CHANNELS):
         expected += float(belief[n] @ np.log(belief[n] / PRIOR))
         for m in range(2):
             one = (slice(n, n + 1), slice(m, m + 1))
-            kl = gaussian_kl(law.mean[one], law.covariance[one], cal.law.head.noise[n : n + 1])
+            moved = law.mean[one] - cal.law.head.weights[n]
+            kl = gaussian_kl(moved, law.covariance[one], cal.law.head.noise[n : n + 1])
             expected += belief[n, FIRST_HEAD + m] * float(kl[0, 0])
+    return expected
+
+
+def test_posterior_shift_is_the_belief_weighted_kl_of_a_series() -> None:
+    cal = fitted()
+    law, belief = law_of(moved_stream(cal))
+    expected = plain_shift(cal, law, belief)
     assert float(cal.law.reader.posterior_shift(law.posterior, belief)[0]) == pytest.approx(expected, rel=1e-10)
     assert expected > 1.0
     start, prior = starting_law(cal)
@@ -298,8 +305,14 @@ def test_gaps_need_differences_only() -> None:
     forecasts = np.moveaxis(member_forecasts(looked, law), 1, 2)  # (N, n, K, H)
     leverage = np.moveaxis(np.asarray(law.posterior.leverage(looked.phi)), 1, 2)
     moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, forecasts.shape[1], 1, HORIZON))
-    one, other = (cal.law.reader.gaps(makings(f, leverage), belief) for f in (forecasts, moved))
+    pairs = cal.law.reader.pairs(belief)
+    one, other = (cal.law.reader.gaps(makings(f, leverage), pairs) for f in (forecasts, moved))
     np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def plainly_bounded(gap: Floats, tau: float, mode: str) -> Floats:
+    x = gap / tau**2
+    return {"clipped": np.minimum(x, 1), "normalised": x / (1 + x), "unclipped": x}[mode]
 
 
 @pytest.mark.parametrize("mode", ["clipped", "normalised", "unclipped"])
@@ -317,12 +330,11 @@ def test_drawn_disagreement_has_the_mean_of_weight_space(
     readings = []
     for _ in range(4000):
         reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS)))
-        readings.append(reader.disagreement(made, belief)[0])
+        readings.append(reader.disagreement(made, reader.pairs(belief))[0])
     found = np.asarray(readings)  # (replicates, n)
     one = weight_space(cal, looked, law, belief, 30_000, seed=31)
     other = weight_space(cal, looked, law, belief, 30_000, seed=32)
-    gap = np.mean((one - other) ** 2, axis=(1, 3)) / cal.law.reader.scales.tau_d**2
-    expected = {"clipped": np.minimum(gap, 1), "normalised": gap / (1 + gap), "unclipped": gap}[mode]
+    expected = plainly_bounded(np.mean((one - other) ** 2, axis=(1, 3)), cal.law.reader.scales.tau_d, mode)
     error = np.sqrt(found.var(axis=0) / len(found) + expected.var(axis=0) / len(expected))
     bias = 0.0 if mode == "unclipped" else 0.03  # H C = 10 values here; the bias falls with their number
     np.testing.assert_array_less(np.abs(found.mean(axis=0) - expected.mean(axis=0)), SE * error + bias)
@@ -534,7 +546,11 @@ def test_certificate_windows_lie_outcome_and_all_after_the_split() -> None:
     probe = cal.law.probe
     np.testing.assert_allclose(probe.phi, looked.phi, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(probe.still, looked.outcomes[:, None] - looked.still, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(probe.source_error, looked.outcomes - looked.source, rtol=1e-9, atol=1e-12)
+    source = looked.still[:, 0] + np.einsum("nwf,nhf->nwh", looked.phi, cal.law.head.weights)
+    start, _ = starting_law(cal)
+    for m in range(2):  # every head starts as the source head
+        error = probe.still[:, 0] - start.posterior.correction(probe.phi)[:, m]
+        np.testing.assert_allclose(error, looked.outcomes - source, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(probe.weight, 1 / HORIZON)
 
 
@@ -562,8 +578,7 @@ def test_every_term_of_the_first_certificate(kind: Kind, factor: float, mode: An
     risk, gap = twin(cal, looked, law, belief)
     scales, m = cal.law.reader.scales, len(certificate_origins())
     losses = np.minimum(risk / scales.tau_y**2, 1)
-    x = gap / scales.tau_d**2
-    disagreements = {"clipped": np.minimum(x, 1), "normalised": x / (1 + x), "unclipped": x}[mode]
+    disagreements = plainly_bounded(gap, scales.tau_d, mode)
     variances = plain_variances(losses)
     kappa = math.log(2 * math.sqrt(m) / (0.1 / 2))  # the first reading spends delta / (1 * 2)
     c = 1 / 3 if kind == "freedman" else math.sqrt(factor * max(variances))
@@ -591,24 +606,28 @@ def test_every_term_of_the_first_certificate(kind: Kind, factor: float, mode: An
 
 def only(looked: Looked, window: int) -> Looked:
     here = slice(window, window + 1)
-    return Looked(looked.phi[:, here], looked.outcomes[:, here], looked.still[:, :, here], looked.source[:, here])
+    return Looked(looked.phi[:, here], looked.outcomes[:, here], looked.still[:, :, here])
 
 
-def test_readings_are_renewed_in_turn_and_the_ring_looks_back() -> None:
+@pytest.mark.parametrize("mode", ["clipped", "normalised", "unclipped"])
+def test_readings_are_renewed_in_turn_and_the_ring_looks_back(
+    mode: Literal["clipped", "normalised", "unclipped"],
+) -> None:
     """Beside a twin that keeps, for each certificate and ring window, the heads it was last read with.
 
-    Every `reread` steps as many certificate windows are read again; V follows when a sweep is complete. Risk is weighed
-    by the belief of its reading, disagreement on both sides by the present one.
+    Every `reread` steps as many certificate windows are read again; V follows when a sweep is complete. Risk, and
+    disagreement on both sides, are weighed by the belief of the newest reading: that on target windows seen before it
+    and since alike. Clipped, the shifted target reads 1 throughout; the other modes see which windows it was read on.
     """
     reread, ring = 4, 7
-    cal = fitted(reread=reread, ring=ring)
+    cal = fitted(reread=reread, ring=ring, disagreement=mode)
     values = series(7, 75) * [1.5, 1.2] + [1.0, -5.0]
     stream = cal.stream(forecaster())
     windows = [only(look(cal, series(), certificate_origins()), i) for i in range(len(certificate_origins()))]
     scales, m = cal.law.reader.scales, len(windows)
     heads: list[Law] = []
     target: list[tuple[Looked, Law]] = []
-    position, losses, variance = 0, np.zeros(m), 0.0
+    position, losses, variance, shift, read_under = 0, np.zeros(m), 0.0, 0.0, np.zeros((0, 0))
     for row, value in enumerate(values):
         before = np.array(stream._state.lanes.posterior.covariance)
         forecast = stream.step(value)
@@ -622,29 +641,41 @@ def test_readings_are_renewed_in_turn_and_the_ring_looks_back() -> None:
             for i in range(position, last):
                 heads[i] = copied
             position = last % m
-            risks = [twin(cal, windows[i], heads[i], belief)[0][0] for i in range(m)]
+            read_under = np.array(belief)
+            shift = plain_shift(cal, copied, read_under)
+            risks = [twin(cal, windows[i], heads[i], read_under)[0][0] for i in range(m)]
             losses = np.minimum(np.asarray(risks) / scales.tau_y**2, 1)
             variance = sum(plain_variances(losses)) if position == 0 else variance
         padded = np.concatenate([values[: row + 1], np.zeros((HORIZON, CHANNELS))])  # outcomes do not enter the gap
         # the present window is read with the covariance in force before it was taken in
         in_force = copied.with_covariance(before / np.asarray([0.97, 0.995])[:, None, None])
         target.append((look(cal, padded, [row]), in_force))
-        source_gaps = [twin(cal, windows[i], heads[i], belief)[1][0] for i in range(m)]
-        target_gaps = [twin(cal, seen, then, belief)[1][0] for seen, then in target[-ring:]]
-        source, present = (np.minimum(np.asarray(g) / scales.tau_d**2, 1).mean() for g in (source_gaps, target_gaps))
+        sides = [list(zip(windows, heads, strict=True)), target[-ring:]]
+        source, present = (
+            plainly_bounded(
+                np.asarray([twin(cal, *pair, read_under)[1][0] for pair in side]), scales.tau_d, mode
+            ).mean()
+            for side in sides
+        )
         certificate = forecast.certificate
         assert certificate is not None
         assert certificate.source_risk == pytest.approx(losses.mean(), rel=1e-8)
         assert certificate.variance == pytest.approx(variance, rel=1e-8)
+        assert certificate.scale == pytest.approx(1 / 3)
+        assert certificate.posterior_shift == pytest.approx(shift, rel=1e-8, abs=1e-12)
         assert certificate.source_disagreement == pytest.approx(source, rel=1e-8)
         assert certificate.target_disagreement == pytest.approx(present, rel=1e-8)
         assert certificate.disagreement == abs(certificate.source_disagreement - certificate.target_disagreement)
         readings = (len(target) - 1) // reread + 1
         spent = 0.05 / (readings * (readings + 1))
         assert certificate.delta == pytest.approx(spent)
-        assert certificate.log_term == pytest.approx(math.log(2 * math.sqrt(m) / spent))
+        kappa = math.log(2 * math.sqrt(m) / spent)
+        assert certificate.log_term == pytest.approx(kappa)
+        assert certificate.gamma == pytest.approx(math.sqrt(2 * variance * kappa) / m + kappa / 3 / m, rel=1e-8)
     assert len(target) == len(values) - CONTEXT + 1
     assert len({id(h) for h in heads}) > 1
+    assert len(target) % reread != 1  # the last step was between two readings, and the belief has moved on since
+    assert np.abs(belief - read_under).max() > 1e-3
 
 
 def test_terms_add_up() -> None:

@@ -1,7 +1,8 @@
 """A stream under rows that come on time, late, twice, revised or never, beside a dictionary of what must be learned.
 
 The dictionary holds one label per (origin, lead, channel) that has been revealed. After every action the head must be
-the batch solution of exactly those labels: discounted ridge, one system per lane, discount and lead, solved afresh.
+the batch solution of exactly those labels: discounted ridge towards the source head, one system per lane, discount and
+lead, solved afresh.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ class Model:
         self.rows = 0
         self.cells: dict[tuple[int, int], float] = {}  # (row, channel) -> newest value
         self.learned: set[tuple[int, int]] = set()  # (row, channel)
-        self.labels: dict[tuple[int, int, int], float] = {}  # (origin, lead, channel) -> residual of the source head
+        self.labels: dict[tuple[int, int, int], float] = {}  # (origin, lead, channel) -> residual of the base forecast
         self.phi: dict[int, Floats] = {}  # origin -> whitened features (C, F), as they were when it was issued
-        self.said: dict[int, Floats] = {}  # origin -> forecast of the source head (C, H), standardised
+        self.said: dict[int, Floats] = {}  # origin -> base forecast (C, H), standardised
 
     def hear(self, row: int, values: Floats) -> None:
         """Cells of a row have come; those not learned before become labels of every origin that spoke of them."""
@@ -99,9 +100,8 @@ class Model:
         base = (forecaster()(window[None])[0] - self.cal.centre) / self.cal.scale
         lanes = ((window - self.cal.centre) / self.cal.scale).T[:, None]
         raw, _ = self.cal.law.features(lanes, base.T[:, None])
-        phi = self.cal.law.head.whiten(raw)[:, 0]
-        self.phi[origin] = phi
-        self.said[origin] = base.T + np.einsum("cf,cfh->ch", phi, self.cal.law.head.weights)
+        self.phi[origin] = self.cal.law.head.whiten(raw)[:, 0]
+        self.said[origin] = base.T
 
     def filled(self, row: int, channel: int) -> float:
         """The last known value of the channel at that row; the source mean before any is known."""
@@ -110,19 +110,22 @@ class Model:
                 return self.cells[earlier, channel]
         return float(self.cal.centre[channel])
 
-    def precision(self, channel: int, discount: float, lead: int, labels: bool) -> Floats:
-        """The bracket of the recursion's equation as a matrix (F, F); ``labels`` False counts all, revealed or not."""
-        size = self.cal.law.features.size
+    def word(self, discount: float, lead: int) -> float:
+        """Weight of the source's word: what is left of the first, and of every refill since."""
         first, last = CONTEXT - 1, self.rows - 1 - lead
-        count = max(0, last - first + 1)
-        total = discount**count * np.eye(size)
-        for origin in range(first, last + 1):
-            weight = discount ** (last - origin)
-            if not labels or (origin, lead, channel) in self.labels:
-                total += weight * np.outer(self.phi[origin][channel], self.phi[origin][channel])
-            if (origin - first) % EVERY == 0:
-                axis = (origin - first) // EVERY % size
-                total[axis, axis] += weight * (1 - discount ** (EVERY * size))
+        total = discount ** max(0, last - first + 1)
+        for origin in range(first, last + 1, EVERY):
+            total += discount ** (last - origin) * (1 - discount**EVERY)
+        return float(total)
+
+    def precision(self, channel: int, discount: float, lead: int) -> Floats:
+        """The quadratic part of the recursion's equation, a matrix (F, F)."""
+        last = self.rows - 1 - lead
+        total = self.word(discount, lead) * np.eye(self.cal.law.features.size)
+        for origin in range(CONTEXT - 1, last + 1):
+            if (origin, lead, channel) in self.labels:
+                phi = self.phi[origin][channel]
+                total += discount ** (last - origin) * np.outer(phi, phi)
         return np.asarray(total)
 
     def solution(self) -> Floats:
@@ -133,12 +136,12 @@ class Model:
             for m, discount in enumerate(DISCOUNTS):
                 for lead in range(1, HORIZON + 1):
                     last = self.rows - 1 - lead
-                    right = np.zeros(size)
+                    right = self.word(discount, lead) * self.cal.law.head.weights[channel, lead - 1]
                     for origin in range(CONTEXT - 1, last + 1):
                         residual = self.labels.get((origin, lead, channel))
                         if residual is not None:
                             right += discount ** (last - origin) * residual * self.phi[origin][channel]
-                    matrix = self.precision(channel, discount, lead, labels=True)
+                    matrix = self.precision(channel, discount, lead)
                     out[channel, m, lead - 1] = np.linalg.solve(matrix, right)
         return out
 
@@ -260,7 +263,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for place, lane in enumerate(posterior.irregular):
             for m, discount in enumerate(DISCOUNTS):
                 for lead in range(1, HORIZON + 1):
-                    expected = np.linalg.inv(self.model.precision(int(lane), discount, lead, labels=True))
+                    expected = np.linalg.inv(self.model.precision(int(lane), discount, lead))
                     np.testing.assert_allclose(posterior.own[place, m, lead - 1], expected, atol=TOLERANCE, rtol=1e-8)
 
 

@@ -58,6 +58,8 @@ BAD_FITS: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("season", errors.OptionError, {"season": 1}),
     ("unknown option", errors.OptionError, {"gates": "shared"}),
     ("unknown gate", errors.OptionError, {"gate": "sideways"}),
+    ("open gate onto nothing", errors.OptionError, {"gate": "open", "backbone_prior": 1.0}),
+    ("an option of the wrong type", errors.OptionError, {"anchor": "much"}),
     ("unknown kind", errors.OptionError, {"kind": "gaussian"}),
     ("discount", errors.OptionError, {"discounts": (1.5,)}),
     ("no discount", errors.OptionError, {"discounts": ()}),

@@ -4,12 +4,13 @@ r"""PB(t) and its terms: a reading of the risk on the stream, before any of its 
 
 R_S is the proxy risk of the present posterior on the certificate windows, D_S its disagreement there, D_T its
 disagreement over the ring of the newest target windows (the present one included: it is an input). Both disagreements
-are read under the present belief, so that their difference is a difference of windows and not of beliefs.
+are read under one belief, so that their difference is a difference of windows and not of beliefs.
 
 The certificate windows took no part in any learning, so the present posterior is a legitimate *prior* for them
-and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn. So
-each window's reading belongs to heads at most about m steps old; since all of those are independent of the
-windows, the bound holds for the average of their risks. V is read once a sweep.
+and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn, and
+all terms of the source are taken under the belief of that moment. So each window's reading belongs to heads at most
+about m steps old; since all of those are independent of the windows, the bound holds for the average of their risks.
+V is read once a sweep.
 """
 
 from __future__ import annotations
@@ -35,13 +36,12 @@ class Probe:
 
     phi: Array  # whitened features: (N, n, F)
     still: Array  # errors of the members that never move (backbone, profile): (N, I, n, H)
-    source_error: Array  # errors of the source head: (N, n, H)
     weight: Array  # of each lead in the series' mean squared error times C, 0 where missing: (N, n, H)
 
     def part(self, first: int, last: int) -> Probe:
         """The windows first .. last - 1."""
         here = slice(first, last)
-        return Probe(self.phi[:, here], self.still[:, :, here], self.source_error[:, here], self.weight[:, here])
+        return Probe(self.phi[:, here], self.still[:, :, here], self.weight[:, here])
 
 
 def probe_of(views: Views, outcomes: Array, channels: int) -> Probe:
@@ -52,7 +52,7 @@ def probe_of(views: Views, outcomes: Array, channels: int) -> Probe:
     stand_in = xp.where(known, outcomes, still[:, 0])
     cells = over_series(xp.sum(xp.astype(known, outcomes.dtype), axis=-1), channels)  # (S, n), per channel
     weight = xp.where(known, 1 / xp.repeat(cells, channels, axis=0)[..., None], 0.0)
-    return Probe(views.phi, stand_in[:, None] - still, stand_in - views.source[:, 0], weight)
+    return Probe(views.phi, stand_in[:, None] - still, weight)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Reader:
         """
         xp = namespace(probe.phi)
         biased = probe.still[:, :1] - bias[:, None, None]
-        heads = probe.source_error[:, None] - posterior.correction(probe.phi)
+        heads = probe.still[:, :1] - posterior.correction(probe.phi)
         errors = xp.permute_dims(xp.concat([probe.still, biased, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
         leverage = xp.matrix_transpose(posterior.leverage(probe.phi))  # (N, n, M)
         squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
@@ -106,23 +106,21 @@ class Reader:
         xp = namespace(belief)
         return over_series(xp.matmul(squared, belief[..., None])[..., 0], self.channels)
 
-    def gaps(self, made: Array, belief: Array) -> Array:
-        """||h - h'||^2 / (H C) on windows of these makings, (S, n, pairs); without draws the one "pair" is the mean."""
+    def pairs(self, belief: Array) -> Array:
+        """Coefficients (N, K * K + M, pairs) of the law over pairs; without draws the one "pair" is the expectation."""
         heads = len(self.settings.discounts)
         if self.uniforms.shape[0] == 0:
-            return self.expected_gaps(made, belief)
-        pairs = drawn_pairs(belief, self.mean_noise, heads, self.uniforms)
+            return expected_pair(belief, self.mean_noise, heads)
+        return drawn_pairs(belief, self.mean_noise, heads, self.uniforms)
+
+    def gaps(self, made: Array, pairs: Array) -> Array:
+        """||h - h'||^2 / (H C) of each pair on windows of these makings, (S, n, pairs)."""
         return over_series(namespace(made).matmul(made, pairs), self.channels)
 
-    def expected_gaps(self, made: Array, belief: Array) -> Array:
-        """E||h - h'||^2 / (H C), (S, n, 1)."""
-        pair = expected_pair(belief, self.mean_noise, len(self.settings.discounts))
-        return over_series(namespace(made).matmul(made, pair), self.channels)
-
-    def disagreement(self, made: Array, belief: Array) -> Array:
+    def disagreement(self, made: Array, pairs: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""
-        xp = namespace(belief)
-        scaled = bounded(self.gaps(made, belief), self.scales.tau_d, self.settings.disagreement)
+        xp = namespace(made)
+        scaled = bounded(self.gaps(made, pairs), self.scales.tau_d, self.settings.disagreement)
         return scaled[..., 0] if scaled.shape[-1] == 1 else xp.mean(scaled, axis=-1)
 
     def posterior_shift(self, posterior: Posterior, belief: Array) -> Array:
@@ -130,9 +128,13 @@ class Reader:
         xp = namespace(belief)
         ratio = xp.where(belief > 0, belief, 1.0) / xp.where(belief > 0, self.prior, 1.0)
         weights = xp.vecdot(belief, xp.log(ratio))
-        heads = gaussian_kl(posterior.mean, posterior.covariance, self.noise)
+        heads = gaussian_kl(posterior.mean - posterior.source[:, None], posterior.covariance, self.noise)
         moved = xp.vecdot(belief[:, belief.shape[1] - heads.shape[1] :], heads)
         return self.channels * over_series(weights + moved, self.channels)
+
+
+# Terms that are read off the source, in the order of `Certifier.source_terms`.
+SOURCE_TERMS = ("source_risk", "gamma", "source_disagreement", "log_term", "variance", "scale", "posterior_shift")
 
 
 @dataclass
@@ -140,23 +142,31 @@ class Certifier:
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
     squared: Array  # expected squared error of each member on each certificate window: (N, m, K)
-    made: Array  # makings of the disagreement on the m certificate and the R ring windows: (N, m + R, K * K + M)
+    source_made: Array  # makings of the disagreement on the certificate windows: (N, m, K * K + M)
+    ring_made: Array  # ... and on the newest target windows: (N, R, K * K + M)
+    pairs: Array  # coefficients of the belief at the last reading: (N, K * K + M, pairs)
+    ring: Array  # disagreement on the newest target windows under it: (S, R)
+    source_terms: Array  # as last read: (terms, S)
     position: int  # the next certificate window to be read again
-    source_terms: Array  # source risk, V, c and posterior shift as last read: (4, S)
     steps: int  # forecasts certified so far
 
     @classmethod
-    def start(cls, lanes: int, channels: int, windows: int, reader: Reader) -> Certifier:
+    def start(cls, windows: int, reader: Reader) -> Certifier:
         """Nothing read yet."""
         xp = namespace(reader.noise)
-        members, heads = reader.prior.shape[0], len(reader.settings.discounts)
+        lanes, series = reader.noise.shape[0], reader.noise.shape[0] // reader.channels
+        members, heads, ring = reader.prior.shape[0], len(reader.settings.discounts), reader.settings.ring
+        size = members * members + heads
         shapes = [
             (lanes, windows, members),
-            (lanes, windows + reader.settings.ring, members * members + heads),
-            (4, lanes // channels),
+            (lanes, windows, size),
+            (lanes, ring, size),
+            (lanes, size, 1),
+            (series, ring),
+            (len(SOURCE_TERMS), series),
         ]
-        squared, made, terms = (xp.zeros(shape, dtype=reader.noise.dtype) for shape in shapes)
-        return cls(squared, made, 0, terms, 0)
+        arrays = [xp.zeros(shape, dtype=reader.noise.dtype) for shape in shapes]
+        return cls(arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], 0, 0)
 
     @property
     def windows(self) -> int:
@@ -186,43 +196,45 @@ class Certifier:
         ``moves`` (N, K, H) are their forecasts less the base forecast, ``leverage`` (N, M) is the window's.
         """
         xp = namespace(belief)
-        settings, windows = reader.settings, self.windows
-        if self.steps % settings.reread == 0:
-            self._reread(reader, probe, bias, posterior, belief)
-        place = windows + self.steps % settings.ring
-        self.made[:, place] = makings(moves[:, None], leverage[:, None])[:, 0]
         self.steps += 1
-        seen = windows + min(self.steps, settings.ring)
-        disagreement = reader.disagreement(self.made[:, :seen], belief)
-        source = xp.sum(disagreement[:, :windows], axis=-1) / windows
-        target = xp.sum(disagreement[:, windows:], axis=-1) / (seen - windows)
-        risk, variance, scale, shift = self.source_terms
-        kappa = xp.full_like(risk, math.log(C0 * windows**0.5 / self.delta(settings)))
-        return {
-            "source_risk": risk,
-            "gamma": KINDS[settings.kind](kappa, variance, scale, windows),
-            "disagreement": xp.abs(source - target),
-            "source_disagreement": source,
-            "target_disagreement": target,
-            "log_term": kappa,
-            "variance": variance,
-            "scale": scale,
-            "posterior_shift": shift,
-        }
+        if (self.steps - 1) % reader.settings.reread == 0:
+            self._reread(reader, probe, bias, posterior, belief)
+        place = (self.steps - 1) % reader.settings.ring
+        made = makings(moves[:, None], leverage[:, None])
+        self.ring_made[:, place] = made[:, 0]
+        self.ring[:, place] = reader.disagreement(made, self.pairs)[:, 0]
+        terms = dict(zip(SOURCE_TERMS, self.source_terms, strict=True))
+        target = xp.sum(self.ring, axis=-1) / min(self.steps, reader.settings.ring)
+        terms["target_disagreement"] = target
+        terms["disagreement"] = xp.abs(terms["source_disagreement"] - target)
+        return terms
 
     def _reread(self, reader: Reader, probe: Probe, bias: Array, posterior: Posterior, belief: Array) -> None:
-        """Read the next certificate windows (all of them the first time) under the present posterior."""
+        """Read the next certificate windows (all of them the first time), then every term under the present belief."""
         xp = namespace(belief)
         settings, windows, first = reader.settings, self.windows, self.position
-        last = min(first + (windows if self.steps == 0 else settings.reread), windows)
-        self.squared[:, first:last], self.made[:, first:last] = reader.look(probe.part(first, last), bias, posterior)
+        last = min(first + (windows if self.steps == 1 else settings.reread), windows)
+        part = probe.part(first, last)
+        self.squared[:, first:last], self.source_made[:, first:last] = reader.look(part, bias, posterior)
         self.position = last % windows
-        risk = reader.risk(self.squared, belief)
-        losses = xp.minimum(risk / reader.scales.tau_y**2, 1.0)
-        _, variance, scale, _ = self.source_terms
+        self.pairs = reader.pairs(belief)
+        seen = min(self.steps - 1, settings.ring)
+        self.ring[:, :seen] = reader.disagreement(self.ring_made[:, :seen], self.pairs)
+        losses = xp.minimum(reader.risk(self.squared, belief) / reader.scales.tau_y**2, 1.0)
+        variance, scale = self.source_terms[4], self.source_terms[5]
         if self.position == 0:  # V walks through all windows in time order: once a sweep is often enough
             variance, scale = predictable_variance(losses)
             variance, scale = settings.variance_factor * variance, settings.variance_factor**0.5 * scale
             scale = xp.full_like(scale, B / 3) if settings.kind == "freedman" else scale
-        shift = reader.posterior_shift(posterior, belief)
-        self.source_terms = xp.stack([xp.mean(losses, axis=-1), variance, scale, shift])
+        kappa = xp.full_like(variance, math.log(C0 * windows**0.5 / self.delta(settings)))
+        self.source_terms = xp.stack(
+            [
+                xp.mean(losses, axis=-1),
+                KINDS[settings.kind](kappa, variance, scale, windows),
+                xp.mean(reader.disagreement(self.source_made, self.pairs), axis=-1),
+                kappa,
+                variance,
+                scale,
+                reader.posterior_shift(posterior, belief),
+            ]
+        )

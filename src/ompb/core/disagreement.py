@@ -37,9 +37,10 @@ def expected_pair(belief: Array, noise: Array, heads: int) -> Array:
     """Coefficients (N, K * K + M, 1) of the expected gap: belief (N, K), noise (N, 1) the heads' mean sigma^2."""
     xp = namespace(belief)
     lanes, members = belief.shape
-    between = xp.eye(members, dtype=belief.dtype) * belief[:, None] - belief[:, :, None] * belief[:, None]
-    within = noise * belief[:, members - heads :]
-    return 2 * xp.concat([xp.reshape(between, (lanes, -1)), within], axis=-1)[..., None]
+    twice = 2 * belief
+    between = xp.reshape(-twice[:, :, None] * belief[:, None], (lanes, members * members))
+    between[:, :: members + 1] += twice  # the diagonal
+    return xp.concat([between, noise * twice[:, members - heads :]], axis=-1)[..., None]
 
 
 def drawn_pairs(belief: Array, noise: Array, heads: int, uniforms: Array) -> Array:

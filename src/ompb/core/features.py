@@ -67,13 +67,12 @@ class FeatureMap:
         """The map for leads 0 .. H-1; the profile needs a whole season in the window."""
         xp = namespace(leads)
         basis = horizon_basis(leads, season, basis_size)
-        fits = season is not None and season <= context
-        profile = seasonal_profile(leads, season, context) if season is not None and fits else None
-        level = last_value(leads, context) if profile is None else xp.sum(profile[:, :season], axis=1) / season
+        level = level_weights(leads, season, context)
         through_level = level[:, None] * xp.sum(basis, axis=0)
         one_w, one_z = xp.zeros_like(through_level[:, :1]), xp.zeros_like(basis[:, :1])
-        if profile is None or not use_profile:
+        if season is None or season > context or not use_profile:
             return cls(xp.concat([one_w, -through_level], axis=1), xp.concat([one_z, basis], axis=1), False)
+        profile = seasonal_profile(leads, season, context)
         from_window = [one_w, -through_level, xp.matmul(profile, basis) - through_level, profile]
         return cls(xp.concat(from_window, axis=1), xp.concat([one_z, basis, xp.zeros_like(basis)], axis=1), True)
 
@@ -96,12 +95,13 @@ def seasonal_profile(leads: Array, season: int, context: int) -> Array:
     xp = namespace(leads)
     whole = context // season
     place = xp.astype(xp.arange(context), leads.dtype)[:, None]
-    used = place >= context - whole * season
     same_phase = (leads[None, :] - (place - context)) % season == 0
-    return xp.where(used & same_phase, 1 / whole, xp.zeros_like(place * leads))
+    return xp.where((place >= context - whole * season) & same_phase, 1 / whole, xp.zeros_like(place * leads))
 
 
-def last_value(leads: Array, context: int) -> Array:
-    """A (L,) with w a = the window's last value, the level where no season fits."""
-    xp = namespace(leads)
-    return xp.astype(xp.arange(context) == context - 1, leads.dtype)
+def level_weights(like: Array, season: int | None, context: int) -> Array:
+    """Weights a (L,): w a is the mean of the newest whole seasons of the window, or its last value if none fits."""
+    xp = namespace(like)
+    span = 1 if season is None or season > context else context // season * season
+    place = xp.arange(context)
+    return xp.where(place >= context - span, xp.full((context,), 1 / span, dtype=like.dtype), 0.0)

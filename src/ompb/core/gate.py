@@ -46,9 +46,9 @@ class Gate:
         self.rows *= self.discount
 
     def learn(self, errors: Array, leads: Array, age: int) -> None:
-        """Take in the members' errors (N, K, H) on a row, 0 but for the ``leads`` (N,) heard, ``age`` rows late."""
+        """Take in the members' errors (N, H, K) on a row, 0 but for the ``leads`` (N,) heard, ``age`` rows late."""
         xp = namespace(errors)
-        mean = xp.vecdot(errors, errors) / xp.maximum(leads, 1.0)[:, None]
+        mean = xp.vecdot(errors, errors, axis=1) / xp.maximum(leads, 1.0)[:, None]
         weight = xp.minimum(leads, 1.0) * self.discount**age
         self.loss += weight[:, None] * mean
         self.rows += weight

@@ -17,6 +17,7 @@ from statistics import NormalDist
 from ompb.core.arrays import Array, namespace
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+ALLOWED = tuple(1 - level for level in LEVELS)  # share outside
 GAUSSIAN = tuple(NormalDist().inv_cdf(0.5 + level / 2) for level in LEVELS)
 # ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
 REACH = math.log(5.0)
@@ -26,10 +27,11 @@ FLOOR = 1e-12
 
 @dataclass
 class Intervals:
-    """Residual variance (N, H) and log half-width factors (N, levels) of N lanes."""
+    """Residual variance and half-widths of N lanes."""
 
-    variance: Array
-    log_factor: Array
+    variance: Array  # sigma_h^2: (N, H)
+    log_factor: Array  # ln of c_b over its Gaussian value: (N, levels)
+    half_widths: Array  # c_b in standard deviations: (N, levels)
     discount: float
     rate: float
 
@@ -38,17 +40,13 @@ class Intervals:
         """Gaussian intervals with the source's residual variance (N, H)."""
         xp = namespace(variance)
         factors = xp.zeros((variance.shape[0], len(LEVELS)), dtype=variance.dtype)
-        return cls(xp.asarray(variance, copy=True), factors, discount, rate)
+        gaussian = factors + xp.asarray(GAUSSIAN, dtype=variance.dtype)
+        return cls(xp.asarray(variance, copy=True), factors, gaussian, discount, rate)
 
     def sd(self, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
         xp = namespace(self.variance)
         return xp.sqrt(self.variance * (1 + leverage[:, None]))
-
-    def half_widths(self) -> Array:
-        """c_b in standard deviations, (N, levels)."""
-        xp = namespace(self.log_factor)
-        return xp.asarray(GAUSSIAN, dtype=self.log_factor.dtype) * xp.exp(self.log_factor)
 
     def learn(self, error: Array, precision: Array, shrink: Array, heard: Array, leads: Array) -> None:
         """A row's errors with the 1/sd and 1/(1 + q) they were issued with, each (N, H).
@@ -57,10 +55,10 @@ class Intervals:
         """
         xp = namespace(error)
         fade = (1 - self.discount) * heard
-        self.variance = xp.maximum((1 - fade) * self.variance + fade * (error**2 * shrink), FLOOR)
-        outside = xp.abs(error * precision)[:, None, :] > self.half_widths()[:, :, None]
-        each = heard / xp.maximum(leads, 1.0)[:, None]
-        share = xp.matmul(xp.astype(outside, error.dtype), each[..., None])[..., 0]
-        allowed = xp.minimum(leads, 1.0)[:, None] * (1 - xp.asarray(LEVELS, dtype=error.dtype))
+        self.variance = xp.maximum(self.variance + fade * (error * error * shrink - self.variance), FLOOR)
+        outside = xp.astype(xp.abs(error * precision)[:, None] > self.half_widths[..., None], error.dtype)
+        share = xp.matmul(outside, heard[..., None])[..., 0] / xp.maximum(leads, 1.0)[:, None]
+        allowed = xp.minimum(leads, 1.0)[:, None] * xp.asarray(ALLOWED, dtype=error.dtype)
         moved = self.log_factor + self.rate * (share - allowed)
         self.log_factor = xp.maximum(xp.minimum(moved, REACH), -REACH)
+        self.half_widths = xp.asarray(GAUSSIAN, dtype=error.dtype) * xp.exp(self.log_factor)

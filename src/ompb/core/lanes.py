@@ -49,8 +49,8 @@ class Issued:
     terms: dict[str, Array] | None  # of the certificate, each (S,)
 
 
-# Places of the quantities in the ledger behind those of the K members.
-SOURCE, MEAN, PRECISION, SHRINK, EXTRA = range(5)
+# Places of the quantities in the ledger behind those of the K members; the issued mean comes first.
+PRECISION, SHRINK, EXTRA = 1, 2, 3
 
 
 @dataclass
@@ -69,12 +69,12 @@ class Lanes:
     def start(cls, law: SourceLaw) -> Lanes:
         """The state in which a stream starts: the source's word, a closed gate."""
         settings, head = law.settings, law.head
-        like = head.weights
+        like = head.noise
         xp = namespace(like)
-        lanes, size, horizon = like.shape
+        lanes, horizon = like.shape
         discounts = xp.asarray(settings.discounts, dtype=like.dtype)
-        posterior = Posterior.start(like, lanes, horizon, size, discounts, settings.patience)
-        prior, none = law.reader.prior, xp.zeros_like(like[:, 0, 0])
+        posterior = Posterior.start(head.weights, discounts, settings.patience)
+        prior, none = law.reader.prior, xp.zeros_like(like[:, 0])
         gate = Gate(
             prior=prior,
             backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
@@ -92,7 +92,7 @@ class Lanes:
             gate,
             Intervals.start(head.base_variance, settings.interval_discount, settings.conformal_rate),
             Ledger.empty(like, lanes, law.members + EXTRA, horizon, settings.patience),
-            Certifier.start(lanes, law.channels, law.probe.phi.shape[1], law.reader) if settings.certificate else None,
+            Certifier.start(law.probe.phi.shape[1], law.reader) if settings.certificate else None,
             RealisedLoss.start(head.noise, law.channels, law.reader.scales.tau_y),
         )
 
@@ -100,40 +100,40 @@ class Lanes:
         """The newest row has arrived: cells (N,), NaN where missing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
-            self.bias.learn(errors[:, 0], heard, age=0)
-            self.posterior.absorb(row, errors[:, law.members + SOURCE], heard)
+            self.bias.learn(errors[..., 0], heard, age=0)
+            self.posterior.absorb(row, errors[..., 0], heard)
             self.gate.fade()
-            self.gate.learn(errors[:, : law.members], leads, age=0)
-        self.realised.learn(row, errors[:, law.members + MEAN], heard)
+            self.gate.learn(errors[..., : law.members], leads, age=0)
+        self.realised.learn(row, errors[..., law.members], heard)
 
     def reveal_late(self, law: SourceLaw, row: int, newest: int, values: Array) -> None:
         """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
-            self.bias.learn(errors[:, 0], heard, age=newest - row)
-            self.posterior.absorb_late(row, newest, errors[:, law.members + SOURCE], heard)
-            self.gate.learn(errors[:, : law.members], leads, age=newest - row)
+            self.bias.learn(errors[..., 0], heard, age=newest - row)
+            self.posterior.absorb_late(row, newest, errors[..., 0], heard)
+            self.gate.learn(errors[..., : law.members], leads, age=newest - row)
 
     def _mature(self, law: SourceLaw, row: int, values: Array) -> tuple[Array, Array, Array]:
         """Take a row's cells out of the ledger.
 
-        Returns errors (N, quantities, H) of what was said of them, 1 or 0 where there are any (N, H), their count (N,).
+        Returns errors (N, H, quantities) of what was said of them, 1 or 0 where there are any (N, H), their count (N,).
         """
         xp = namespace(values)
         known = xp.isfinite(values)
         said, is_heard = self.ledger.tear_out(row, known)
         heard = xp.astype(is_heard, values.dtype)
-        errors = (xp.where(known, values, 0.0)[:, None] * heard)[:, None] - said
+        errors = (xp.where(known, values, 0.0)[:, None] * heard)[..., None] - said
         leads = xp.vecdot(heard, heard)  # heard is 0 or 1
-        mean, precision, shrink = (law.members + place for place in (MEAN, PRECISION, SHRINK))
-        self.intervals.learn(errors[:, mean], said[:, precision], said[:, shrink], heard, leads)
+        extra = said[..., law.members :]
+        self.intervals.learn(errors[..., law.members], extra[..., PRECISION], extra[..., SHRINK], heard, leads)
         return errors, heard, leads
 
     def issue(self, law: SourceLaw, origin: int, windows: Array, base: Array) -> Issued:
         """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
         xp = namespace(windows)
         seen = view(law.head, law.features, windows[:, None], base[:, None])
-        heads = seen.source + self.posterior.correction(seen.phi)
+        heads = seen.still[0] + self.posterior.correction(seen.phi)
         biased = (base + self.bias.value)[:, None, None]
         forecasts = xp.concat([*seen.still, biased, heads], axis=1)[:, :, 0]  # (N, K, H)
         moves = forecasts - base[:, None]
@@ -147,10 +147,10 @@ class Lanes:
         sd = self.intervals.sd(mixed_leverage)
         shrink = self.intervals.variance / sd**2
         extra = (base + correction, 1 / sd, shrink)
-        entries = [forecasts, seen.source[:, 0], *(x[:, None] for x in extra)]
-        self.ledger.issue(origin, xp.concat(entries, axis=1))
+        entries = [xp.matrix_transpose(forecasts), *(x[..., None] for x in extra)]
+        self.ledger.issue(origin, xp.concat(entries, axis=-1))
         self.realised.issued(origin)
         terms = None
         if self.certifier is not None:
             terms = self.certifier.step(law.reader, law.probe, self.bias.value, self.posterior, belief, moves, leverage)
-        return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths(), terms)
+        return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths, terms)

@@ -1,15 +1,15 @@
 r"""The Gaussian law of the head and its exact recursion.
 
-Per lane, discount (lambda) and lead h the residual of the source head is modelled as phi^T w_h + noise. Features
-are whitened so that the source's word is the standard normal: rho = N(w_h, sigma_h^2 P), start w_h = 0, P = I.
-Each origin k adds, once its lead-h row is known, one label and one *pseudo-label*:
+Per lane, discount (lambda) and lead h the residual of the base forecast is modelled as phi^T w_h + noise. Features are
+whitened so that the source's word has unit covariance: rho = N(w_h, sigma_h^2 P), from w_h = v_h (source head), P = I.
+Each origin k adds, once its lead-h row is known, one label, and now and then the source's word again:
 
 .. math:: w_h(t) = \arg\min_w \sum_{k} \lambda^{t-h-k} \big[ m_{k,h} (r_{k,h} - \phi_k^T w)^2
-          + \omega_k (a_k^T w)^2 \big] + \lambda^{n} \lVert w \rVert^2
+          + \omega_k \lVert w - v_h \rVert^2 \big] + \lambda^{n} \lVert w - v_h \rVert^2
 
-m says whether the label has arrived. Every `EVERY`-th origin puts back, in one direction, what forgetting takes from
-the source's word: a_k walks through the unit vectors and omega_k = 1 - lambda^(EVERY F), else omega_k = 0.
-Hence P never exceeds I / lambda^(EVERY F): a stream without excitation cannot wind the recursion up.
+m says whether the label has arrived. Every `EVERY`-th origin puts back what forgetting has taken from the source's
+word: omega_k = 1 - lambda^EVERY there, else 0. Hence P never exceeds I / lambda^EVERY: a stream without excitation
+cannot wind the recursion up.
 
 Gains depend on inputs only. While every label of a lane arrives on time all leads share one covariance, shifted
 in time: O(F^2 + F H) a row. A lane with a *hole* (a label that should have arrived) carries one covariance per
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from ompb.core.arrays import Array, namespace
 from ompb.core.ledger import OriginRing
 
-# Rows between two pseudo-labels: fewer cost time, more let the source's word fade further before it is put back.
-EVERY = 4
+# Origins between two refills of the source's word: fewer cost time, more let it fade further.
+EVERY = 64
 
 
 def rank_one(covariance: Array, u: Array, q: Array, weight: Array | float) -> tuple[Array, Array]:
@@ -43,11 +43,11 @@ def symmetric(covariance: Array) -> Array:
 
 
 def gaussian_kl(mean: Array, covariance: Array, noise: Array) -> Array:
-    r"""KL( N(w_h, sigma_h^2 P) || N(0, sigma_h^2 I) ) summed over leads, (N, M).
+    r"""KL( N(w_h, sigma_h^2 P) || N(v_h, sigma_h^2 I) ) summed over leads, (N, M).
 
-    .. math:: \tfrac12 \sum_h \big[ \mathrm{tr} P - F - \ln\det P + \lVert w_h \rVert^2 / \sigma_h^2 \big]
+    .. math:: \tfrac12 \sum_h \big[ \mathrm{tr} P - F - \ln\det P + \lVert w_h - v_h \rVert^2 / \sigma_h^2 \big]
 
-    mean (N, M, H, F), covariance (N, M, F, F), noise = sigma_h^2 (N, H).
+    mean = w - v (N, M, H, F), covariance (N, M, F, F), noise = sigma_h^2 (N, H).
     """
     xp = namespace(mean)
     leads, size = mean.shape[-2:]
@@ -61,35 +61,37 @@ class Posterior:
     """Law of M heads (one per discount) on N lanes; see the module's equation."""
 
     discounts: Array  # (M,)
-    refill: Array  # omega = 1 - lambda^(EVERY F), what one round through the directions takes away: (M,)
+    omega: Array  # 1 - lambda^EVERY, what forgetting takes between two refills: (M,)
+    source: Array  # v, the source head: (N, H, F)
     mean: Array  # w: (N, M, H, F)
     covariance: Array  # P after every origin so far: (N, M, F, F)
     phi: OriginRing  # (N, 2D, F)
-    gains: OriginRing  # of the labels: (N, M, 2D, F)
-    anchor_gains: OriginRing  # of the pseudo-labels: (N, M, 2D, F)
+    gains: OriginRing  # (N, M, 2D, F)
+    pulls: Array  # omega P after each of the newest refills, by number modulo their count: (N, M, refills, F, F)
     first: int  # the first origin taken in; -1 before it
     holes: Array  # labels that should have arrived and have not: (N,) int
     irregular: Array  # lanes with holes: (n,) int
     own: Array  # their covariances, one per lead: (n, M, H, F, F)
 
     @classmethod
-    def start(cls, like: Array, lanes: int, leads: int, size: int, discounts: Array, patience: int) -> Posterior:
-        """The source's word: w = 0, P = I."""
-        xp = namespace(like)
-        heads = discounts.shape[0]
+    def start(cls, source: Array, discounts: Array, patience: int) -> Posterior:
+        """The source's word, v (N, H, F), with P = I."""
+        xp = namespace(source)
+        (lanes, leads, size), heads = source.shape, discounts.shape[0]
         depth = leads + patience + 1
 
         def zeros(*shape: int) -> Array:
-            return xp.zeros(shape, dtype=like.dtype)
+            return xp.zeros(shape, dtype=source.dtype)
 
         return cls(
             discounts=discounts,
-            refill=1 - discounts ** (EVERY * size),
-            mean=zeros(lanes, heads, leads, size),
-            covariance=zeros(lanes, heads, size, size) + xp.eye(size, dtype=like.dtype),
+            omega=1 - discounts**EVERY,
+            source=source,
+            mean=zeros(lanes, heads, leads, size) + source[:, None],
+            covariance=zeros(lanes, heads, size, size) + xp.eye(size, dtype=source.dtype),
             phi=OriginRing(zeros(lanes, 2 * depth, size)),
             gains=OriginRing(zeros(lanes, heads, 2 * depth, size)),
-            anchor_gains=OriginRing(zeros(lanes, heads, 2 * depth, size)),
+            pulls=zeros(lanes, heads, leads // EVERY + 2, size, size),
             first=-1,
             holes=xp.zeros((lanes,), dtype=xp.int64),
             irregular=xp.zeros((0,), dtype=xp.int64),
@@ -127,8 +129,9 @@ class Posterior:
         gain, self.covariance = rank_one(discounted, u, q, 1.0)
         self.phi.push(origin, phi)
         self.gains.push(origin, gain)
-        if self._is_anchor(origin):
-            self._refill(origin)
+        if self._refills(origin):
+            self.covariance = self._refilled(self.covariance)
+            self.pulls[:, :, self._number(origin)] = self.omega[:, None, None] * self.covariance
         return q
 
     def absorb(self, row: int, residual: Array, heard: Array) -> None:
@@ -139,15 +142,15 @@ class Posterior:
             return
         xp = namespace(residual)
         self._open_holes(row, heard[:, 0] == 0)
-        places = self._anchor_places(row)
         gains = self.gains.before(row, self.leads)
-        anchor_gains = self.anchor_gains.before(row, self.leads)[:, :, places]
         if self.irregular.shape[0]:
-            gains, anchor_gains = self._own_gains(row, heard, gains, anchor_gains)
+            gains = self._with_own_gains(row, heard, gains)
         said = xp.vecdot(self.mean, self.phi.before(row, self.leads)[:, None])
         self.mean += gains * ((residual[:, None] - said) * heard[:, None])[..., None]
-        at_anchors = self.mean[:, :, places]
-        at_anchors -= anchor_gains * self._along_anchors(row, places)[..., None]
+        for origin in self._refills_before(row):
+            place = row - 1 - origin
+            moved = self.mean[:, :, place] - self.source[:, None, place]
+            self.mean[:, :, place] -= xp.matmul(self._pull(row, origin), moved[..., None])[..., 0]
 
     def absorb_late(self, row: int, newest: int, residual: Array, heard: Array) -> None:
         """Cells of an older row arrived while ``newest`` is the newest row; the order of arrival does not matter."""
@@ -166,35 +169,36 @@ class Posterior:
         self.holes[lanes] = self.holes[lanes] - 1
         self._close_holes()
 
-    def _is_anchor(self, origin: int) -> bool:
+    def _refills(self, origin: int) -> bool:
         """Whether an origin puts the source's word back."""
-        return origin >= self.first and (origin - self.first) % EVERY == 0
+        return (origin - self.first) % EVERY == 0
 
-    def _axis(self, origin: int) -> int:
-        """The direction in which it does."""
-        return (origin - self.first) // EVERY % self.size
+    def _refills_before(self, row: int) -> range:
+        """The origins row-H .. row-1 that do."""
+        oldest = max(self.first, row - self.leads)
+        return range(oldest + (self.first - oldest) % EVERY, row, EVERY)
 
-    def _refill(self, origin: int) -> None:
-        """Take in the pseudo-label of an origin."""
-        axis = self._axis(origin)
-        q = self.covariance[..., axis, axis]
-        gain, covariance = rank_one(self.covariance, self.covariance[..., axis], q, self.refill)
-        self.covariance = symmetric(covariance)
-        self.anchor_gains.push(origin, gain)
+    def _number(self, origin: int) -> int:
+        """Place of a refill among those kept."""
+        return (origin - self.first) // EVERY % int(self.pulls.shape[2])
 
-    def _anchor_places(self, row: int) -> slice:
-        """Places of the leads (of H) at which origins row-1 .. row-H put the source's word back."""
-        return slice((row - 1 - self.first) % EVERY, None, EVERY)
+    def _refilled(self, covariance: Array) -> Array:
+        """(P^-1 + omega I)^-1, with P (..., M, F, F)."""
+        xp = namespace(covariance)
+        unit = self.omega[:, None, None] * xp.eye(self.size, dtype=covariance.dtype)
+        return symmetric(xp.linalg.inv(xp.linalg.inv(covariance) + unit))
 
-    def _along_anchors(self, row: int, places: slice) -> Array:
-        """a^T w_h at those places, (N, M, places)."""
+    def _pull(self, row: int, origin: int) -> Array:
+        """The pull omega P on the lead that a refill now reaches, (N, M, F, F): the shared one, or a lane's own."""
         xp = namespace(self.mean)
-        chosen = self.mean[:, :, places]
-        lead = xp.arange(chosen.shape[2])
-        # the direction falls by one from anchor to anchor back in time
-        axis = (self._axis(row - 1 - places.start) - lead) % self.size
-        flat = xp.reshape(chosen, (*chosen.shape[:2], -1))
-        return xp.take(flat, lead * self.size + axis, axis=-1)
+        shared = self.pulls[:, :, self._number(origin)]
+        if not self.irregular.shape[0]:
+            return shared
+        place = row - 1 - origin
+        self.own[:, :, place] = self._refilled(self.own[:, :, place])
+        pull = xp.asarray(shared, copy=True)
+        pull[self.irregular] = self.omega[:, None, None] * self.own[:, :, place]
+        return pull
 
     def _open_holes(self, row: int, missing: Array) -> None:
         """Give every lane whose label did not arrive covariances of its own."""
@@ -222,40 +226,26 @@ class Posterior:
         xp = namespace(self.mean)
         phi = self.phi.before(row, self.leads)[lanes][:, None]
         precision = xp.linalg.inv(self.covariance[lanes])
+        unit = self.omega[:, None, None] * xp.eye(self.size, dtype=phi.dtype)
         steps = []
         for place in range(self.leads):
             origin = row - 1 - place
             if origin >= self.first:
                 f = phi[:, :, place]
-                precision = precision - f[..., :, None] * f[..., None, :]
-                if self._is_anchor(origin):
-                    axis = self._axis(origin)
-                    precision[..., axis, axis] -= self.refill
-                precision = precision / self.discounts[:, None, None]
+                added = f[..., :, None] * f[..., None, :] + (unit if self._refills(origin) else 0.0)
+                precision = (precision - added) / self.discounts[:, None, None]
             steps.append(precision)
         return xp.linalg.inv(xp.stack(steps, axis=2))
 
-    def _own_gains(self, row: int, heard: Array, gains: Array, anchor_gains: Array) -> tuple[Array, Array]:
-        """Gains of labels (N, M, H, F) and pseudo-labels with those of the lanes with holes put in.
-
-        One row for each of their leads: discount, label (where it arrived), pseudo-label (at its places).
-        """
+    def _with_own_gains(self, row: int, heard: Array, gains: Array) -> Array:
+        """Gains (N, M, H, F) with those of the lanes with holes put in, each of whose leads moves on by one row."""
         xp = namespace(self.mean)
-        gains, anchor_gains = xp.asarray(gains, copy=True), xp.asarray(anchor_gains, copy=True)
+        gains = xp.asarray(gains, copy=True)
         origins = xp.arange(row - 1, row - 1 - self.leads, -1)
         discount = xp.where(origins >= self.first, self.discounts[:, None], 1.0)
         phi = self.phi.before(row, self.leads)[self.irregular][:, None]
         own = self.own / discount[..., None, None]
         u = xp.matmul(own, phi[..., None])[..., 0]
         gains[self.irregular], own = rank_one(own, u, xp.vecdot(u, phi), heard[self.irregular][:, None])
-        places = self._anchor_places(row)
-        anchors = [row - 1 - place for place in range(places.start, self.leads, EVERY)]
-        for number, origin in enumerate(anchors):
-            if not self._is_anchor(origin):
-                break
-            place, axis = row - 1 - origin, self._axis(origin)
-            one = own[:, :, place]
-            gain, own[:, :, place] = rank_one(one, one[..., axis], one[..., axis, axis], self.refill)
-            anchor_gains[self.irregular, :, number] = gain
         self.own = symmetric(own)
-        return gains, anchor_gains
+        return gains

@@ -4,7 +4,7 @@ With G the mean of phi phi^T over the learning windows (plus a little of its mea
 and n_0 the anchor in windows, features are whitened by T with T^T T = (n_0 G)^{-1}. In these coordinates the
 source's word, worth n_0 windows, is the standard normal around the source head
 
-.. math:: w_0 = n_0 \, T \, \overline{\phi\, r_h},\qquad \sigma_h^2 = \overline{(r_h - \phi^T T^T w_0)^2}
+.. math:: v_h = n_0 \, T \, \overline{\phi\, r_h},\qquad \sigma_h^2 = \overline{(r_h - \phi^T T^T v_h)^2}
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SourceHead:
     """The head the source left: N lanes, F features, H leads."""
 
     whitening: Array  # T transposed: (N, F, F)
-    weights: Array  # w_0: (N, F, H)
+    weights: Array  # v: (N, H, F)
     noise: Array  # sigma_h^2, of the source head: (N, H)
     base_variance: Array  # mean squared error of the bare forecaster: (N, H)
 
@@ -73,22 +73,18 @@ class SourceHead:
         whitening = vectors / xp.sqrt(anchor * values)[:, None, :]
         cross = moments.cross / known[:, None, :]
         weights = anchor * xp.matmul(xp.matrix_transpose(whitening), cross)
-        # mean (r - phi^T v)^2 = mean r^2 - 2 v^T mean(phi r) + v^T G v, with v = T^T w_0
-        v = xp.matmul(whitening, weights)
-        fit = xp.sum(2 * v * cross - xp.matmul(gram, v) * v, axis=1)
+        # mean (r - phi^T u)^2 = mean r^2 - 2 u^T mean(phi r) + u^T G u, with u = T^T v
+        raw = xp.matmul(whitening, weights)
+        fit = xp.sum(2 * raw * cross - xp.matmul(gram, raw) * raw, axis=1)
         base_variance = moments.squared / known
         noise = xp.maximum(base_variance - fit, LEAST_NOISE)
+        weights = xp.asarray(xp.matrix_transpose(weights), copy=True)
         return cls(whitening, weights, noise, xp.maximum(base_variance, LEAST_NOISE))
 
     def whiten(self, phi: Array) -> Array:
         """T phi for features (N, n, F)."""
         xp = namespace(phi)
         return xp.matmul(phi, self.whitening)
-
-    def correction(self, phi: Array) -> Array:
-        """The source head's correction (N, n, H) at whitened features (N, n, F)."""
-        xp = namespace(phi)
-        return xp.matmul(phi, self.weights)
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,6 @@ class Views:
 
     phi: Array  # whitened: (N, n, F)
     still: tuple[Array, ...]  # forecasts of the backbone and, where there is one, the profile: each (N, 1, n, H)
-    source: Array  # forecast of the source head: (N, 1, n, H)
 
 
 def view(head: SourceHead, features: FeatureMap, windows: Array, base: Array) -> Views:
@@ -105,4 +100,4 @@ def view(head: SourceHead, features: FeatureMap, windows: Array, base: Array) ->
     raw, profile = features(windows, base)
     phi = head.whiten(raw)
     still = (base[:, None],) if profile is None else (base[:, None], profile[:, None])
-    return Views(phi, still, (base + head.correction(phi))[:, None])
+    return Views(phi, still)

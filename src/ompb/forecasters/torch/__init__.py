@@ -1,0 +1,50 @@
+"""The paper's deep forecasters, in PyTorch: TCN, Autoformer and GPT4TS, one training loop, one frozen result.
+
+Imported on demand only; ``import ompb`` does not need torch.
+
+>>> import numpy as np
+>>> source = np.sin(np.arange(200.0))[:, None]
+>>> config = configure("tcn", context=12, horizon=3, channels=1)
+>>> forecaster = train(config, source, TrainingConfig(epochs=2, batch=64, learning_rate=1e-3))
+>>> forecaster(source[None, :12]).shape
+(1, 3, 1)
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("ompb.forecasters.torch needs PyTorch; install it with: pip install 'ompb[torch]'") from error
+
+from ompb.forecasters.torch.autoformer import (
+    AutoformerPaper,
+    AutoformerPaperConfig,
+    AutoformerRef,
+    AutoformerRefConfig,
+)
+from ompb.forecasters.torch.backbones import backbone, build, configure
+from ompb.forecasters.torch.base import Backbone, BackboneConfig
+from ompb.forecasters.torch.gpt4ts import GPT4TS, GPT4TSConfig
+from ompb.forecasters.torch.recipes import TrainingConfig, recipe
+from ompb.forecasters.torch.tcn import TCN, TCNConfig
+from ompb.forecasters.torch.trained import TrainedForecaster
+from ompb.forecasters.torch.training import train
+
+__all__ = [
+    "GPT4TS",
+    "TCN",
+    "AutoformerPaper",
+    "AutoformerPaperConfig",
+    "AutoformerRef",
+    "AutoformerRefConfig",
+    "Backbone",
+    "BackboneConfig",
+    "GPT4TSConfig",
+    "TCNConfig",
+    "TrainedForecaster",
+    "TrainingConfig",
+    "backbone",
+    "build",
+    "configure",
+    "recipe",
+    "train",
+]

@@ -1,0 +1,69 @@
+"""How to train a backbone, and how the paper trained each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from ompb.errors import OptionError
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Mean squared error, Adam (0.9, 0.999, 1e-8) at a constant rate, every window once an epoch in random order."""
+
+    epochs: int
+    batch: int
+    learning_rate: float
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name, count in (("epochs", self.epochs), ("batch", self.batch)):
+            if type(count) is not int or count < 1:
+                raise OptionError(f"{name} = {count!r} is not a positive whole number; pass 1 or more.")
+        if not 0 < self.learning_rate < math.inf:
+            raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 1e-3.")
+
+
+# (data set, backbone): (epochs, batch, learning rate) of the OMPB paper's experiments.
+RECIPES: dict[tuple[str, str], tuple[int, int, float]] = {
+    ("etth", "tcn"): (20, 256, 1e-3),
+    ("etth", "autoformer"): (5, 256, 1e-3),
+    ("etth", "gpt4ts"): (20, 64, 1e-4),
+    ("ili", "tcn"): (100, 32, 1e-3),
+    ("ili", "autoformer"): (100, 32, 1e-3),
+    ("ili", "gpt4ts"): (100, 64, 1e-4),
+    ("weather", "tcn"): (5, 256, 1e-3),
+    ("weather", "autoformer"): (100, 256, 1e-3),
+    ("weather", "gpt4ts"): (100, 64, 1e-4),
+}
+
+
+def recipe(dataset: str, backbone: str, seed: int = 0, device: str = "cpu") -> TrainingConfig:
+    """The paper's training of a backbone on "etth", "ili" or "weather"; both Autoformers share theirs.
+
+    >>> recipe("etth", "tcn")
+    TrainingConfig(epochs=20, batch=256, learning_rate=0.001, seed=0, device='cpu')
+    """
+    key = (dataset, backbone.removesuffix("-canonical"))
+    if key not in RECIPES:
+        known = ", ".join(f"{data}/{name}" for data, name in RECIPES)
+        raise OptionError(f"there is no recipe {dataset}/{backbone}; pass one of {known}, or make a TrainingConfig.")
+    return TrainingConfig(*RECIPES[key], seed=seed, device=device)
+
+
+def usable_device(name: str) -> torch.device:
+    """The CPU or CUDA device of that name. Raises ``OptionError`` for any other, or where there is none."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise OptionError(f"device {name!r} does not exist; pass 'cpu' or 'cuda'.") from error
+    if device.type not in ("cpu", "cuda"):
+        raise OptionError(f"device {name!r} is not supported; pass 'cpu' or 'cuda'.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        raise OptionError(f"device {name!r} is not available, as there are {count} CUDA devices; pass 'cpu'.")
+    return device

@@ -1,0 +1,145 @@
+"""A trained backbone as a forecaster, and its file format: one .safetensors file with a JSON header. No pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import Parameter
+
+from ompb.errors import FormatError, OptionError, ShapeError, VersionError
+from ompb.forecasters.torch.backbones import blank, configure
+from ompb.forecasters.torch.base import Backbone, BackboneConfig
+from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
+from ompb.types import Floats
+
+VERSION = 1
+ACCELERATOR_BLOCK = 256  # windows forecast at once away from the CPU: the paper's training batch
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Header: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedForecaster:
+    """A trained backbone with the scaler of its source: windows in the user's units in, forecasts in them out.
+
+    It never trains or draws. On a CPU windows go through one by one, since a matrix product rounds differently in
+    another batch: so a forecast made in bulk equals, bit for bit, the same one made alone. A missing (NaN) value makes
+    those forecasts missing that depend on it.
+    """
+
+    model: Backbone
+    mean: Floats  # (C,), of the source
+    sd: Floats  # (C,), population; 1 for a constant channel
+    training: TrainingConfig
+    losses: tuple[float, ...]  # mean training loss of each epoch, in standardised units
+
+    @property
+    def config(self) -> BackboneConfig:
+        """Sizes and options of the backbone."""
+        return self.model.config
+
+    @property
+    def label(self) -> str:
+        """How tables name it; it says where GPT-2 weights are not the real ones."""
+        return self.config.label
+
+    @property
+    def last_layer(self) -> dict[str, Parameter]:
+        """Parameters, by name, that "last layer" means when only that is adapted."""
+        return self.model.last_layer_parameters()
+
+    def __call__(self, windows: ArrayLike) -> Floats:
+        """Forecast windows (n, context, C) as (n, horizon, C)."""
+        rows = np.asarray(windows, dtype=np.float64)
+        size = self.config
+        if rows.shape[1:] != (size.context, size.channels):
+            raise ShapeError(
+                f"windows have shape {rows.shape}; this forecaster was trained on windows "
+                f"(n, {size.context}, {size.channels}): pass those."
+            )
+        # One memory layout whatever the caller's strides are: kernels round by layout, too.
+        scaled = torch.from_numpy(np.ascontiguousarray((rows - self.mean) / self.sd, dtype=np.float32))
+        device = next(self.model.parameters()).device
+        block = 1 if device.type == "cpu" else ACCELERATOR_BLOCK
+        forecasts = np.empty((len(rows), size.horizon, size.channels))
+        self.model.eval()
+        with torch.inference_mode():
+            for first in range(0, len(rows), block):
+                part: Tensor = self.model(scaled[first : first + block].to(device))  # (block, horizon, C)
+                forecasts[first : first + block] = part.cpu().numpy()
+        return np.asarray(self.mean + self.sd * forecasts)
+
+    def save(self, path: PathLike) -> None:
+        """Write one .safetensors file, whole or not at all."""
+        header = describe(self.config, self.training, self.mean, self.sd)
+        write(path, "forecaster", {**header, "losses": self.losses}, self.model.state_dict())
+
+    @classmethod
+    def load(cls, path: PathLike, device: str = "cpu") -> TrainedForecaster:
+        """Read it back, bit for bit. Raises ``FormatError`` if the file is not a saved forecaster."""
+        place = usable_device(device)
+        header, tensors = read(path, "forecaster")
+        try:
+            model = blank(configure(header["backbone"], **header["config"]))
+            model.load_state_dict(tensors)
+            training = TrainingConfig(**header["training"])
+            scaler = np.array(header["mean"]), np.array(header["sd"])
+            return cls(model.to(place).eval(), *scaler, training, tuple(header["losses"]))
+        except (KeyError, TypeError, RuntimeError, OptionError) as error:
+            raise FormatError(f"{path} is damaged ({error}); write it again with save().") from error
+
+
+def describe(config: BackboneConfig, training: TrainingConfig, mean: Floats, sd: Floats) -> Header:
+    """What a file says of the forecaster inside."""
+    return {
+        "backbone": config.backbone,
+        "config": asdict(config),
+        "training": asdict(training),
+        "mean": mean.tolist(),
+        "sd": sd.tolist(),
+    }
+
+
+def write(path: PathLike, kind: str, header: Header, tensors: dict[str, Tensor]) -> None:
+    """Write a file, whole or not at all: an existing one is replaced in one move."""
+    target = Path(path)
+    text = json.dumps({"version": VERSION, "kind": kind, **header})
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata={"ompb": text})
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: PathLike, kind: str) -> tuple[Header, dict[str, Tensor]]:
+    """Header and tensors, on the CPU, of a file of that kind. Raises ``FormatError``; the file is never changed."""
+    try:
+        with safe_open(path, framework="pt") as opened:
+            header: Header = json.loads((opened.metadata() or {}).get("ompb", "{}"))
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  # not a dict
+    except FileNotFoundError as error:
+        raise FormatError(f"there is no file {path}; check the path, or save one first.") from error
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FormatError(f"{path} is not a readable .safetensors file ({error}); write it again.") from error
+    if header.get("kind") != kind:
+        raise FormatError(f"{path} holds {header.get('kind', 'foreign tensors')}, not a {kind}; pass the right file.")
+    if header["version"] > VERSION:
+        raise VersionError(
+            f"{path} has format version {header['version']}; this installation reads up to {VERSION}. Upgrade ompb."
+        )
+    return header, tensors
