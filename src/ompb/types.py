@@ -69,7 +69,7 @@ class Certificate:
     disagreement: float  # dis(t) = |source_disagreement - target_disagreement|
     source_disagreement: float
     target_disagreement: float
-    disagreement_null: float  # what dis(t) rarely exceeds without shift, under the present belief: an alarm line
+    disagreement_null: float  # what dis(t) rarely exceeds without shift: an alarm line
     kl: float  # KL(rho || pi) inside gamma
     log_term: float  # ln(2 sqrt(m) / delta)
     variance: float  # V_m, predictable

@@ -1,0 +1,215 @@
+"""Frozen forecasters of the benchmark by name, and their base forecasts, each computed once and kept.
+
+A file is found again by a hash of everything that decided what is in it: data, architecture, training, versions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ompb.bench.store import Cell, Store, replacing
+from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.datasets.splits import windows
+from ompb.errors import OptionError
+from ompb.forecasters import Ridge
+from ompb.inputs import base_forecasts
+from ompb.types import Floats, Forecaster
+
+if TYPE_CHECKING:
+    from ompb.forecasters.torch import BackboneConfig, TrainingConfig
+
+RIDGE, GPT4TS = "ridge", "gpt4ts"
+BACKBONES = (RIDGE, "tcn", "autoformer", "autoformer-canonical", GPT4TS)
+SOURCE = "source"  # the part of the data that is not a split
+BLOCK = 256  # windows forecast at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where backbones are made and kept, and what they are made from."""
+
+    store: Store
+    folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
+    device: str = "cpu"  # for all that runs in torch
+    gpt2_checkpoint: str | None = None  # None: the hub's
+
+
+@dataclass(frozen=True, slots=True)
+class BaseForecasts:
+    """Files of standardised base forecasts (n, H, C), by part of the data, and what decided them."""
+
+    files: Mapping[str, Path]
+    description: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaler:
+    """Mean and population standard deviation of the source, (C,); 1 for a channel that never moves."""
+
+    mean: Floats
+    sd: Floats
+
+    @classmethod
+    def of(cls, source: Floats) -> Scaler:
+        """The scaler of source rows (T, C)."""
+        constant = source.min(axis=0) == source.max(axis=0)
+        return cls(source.mean(axis=0), np.where(constant, 1.0, source.std(axis=0)))
+
+    def __call__(self, values: Floats) -> Floats:
+        """Values (..., C) in source standard deviations."""
+        return (values - self.mean) / self.sd
+
+
+def backbone_label(name: str, gpt2_weights: str | None) -> str:
+    """How results name a backbone: GPT4TS says where its weights come from unless they are GPT-2's.
+
+    >>> backbone_label("tcn", None), backbone_label("gpt4ts", "random")
+    ('tcn', 'gpt4ts[random]')
+    """
+    if name not in BACKBONES:
+        raise OptionError(f"there is no backbone {name!r}; accepted: {', '.join(BACKBONES)}.")
+    if name != GPT4TS:
+        return name
+    if gpt2_weights is None:
+        raise OptionError("gpt4ts does not say where its weights come from; pass --gpt2-weights random, or see --help.")
+    return _torch_config(f"{GPT4TS}[{gpt2_weights}]", (96, 96, 1), None).label  # any size will do
+
+
+def prepare(cells: Sequence[Cell], workshop: Workshop) -> BaseForecasts:
+    """Base forecasts of the source and the splits of cells that share the rest, from their files where they exist."""
+    one = cells[0]
+    data = load(one.dataset, workshop.folder)
+    splits = sorted({cell.split for cell in cells})
+    parts = {SOURCE: data.source, **{split: data.stream(split, one.horizon) for split in splits}}
+    plan = _Plan.of(one, data, workshop)
+    files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
+    missing = [part for part, file in files.items() if not file.exists()]
+    if missing:
+        forecaster = plan.forecaster(data.source, workshop)
+        for part in missing:
+            _write(files[part], forecaster, parts[part], data.context, one.horizon, Scaler.of(data.source))
+    return BaseForecasts(files, plan.description)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to come by a forecaster; ridge has neither ``config`` nor ``training``."""
+
+    context: int
+    horizon: int
+    config: BackboneConfig | None
+    training: TrainingConfig | None
+    description: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, cell: Cell, data: BenchmarkData, workshop: Workshop) -> _Plan:
+        sizes = data.context, cell.horizon, len(data.channels)
+        known: dict[str, Any] = {"backbone": cell.backbone, "source": _fingerprint(data.source), "sizes": sizes}
+        if cell.backbone == RIDGE:
+            return cls(*sizes[:2], None, None, {**known, "versions": versions("ompb", "numpy")})
+        config = _torch_config(cell.backbone, sizes, workshop.gpt2_checkpoint)
+        training = _recipe(cell, config, workshop.device)
+        description = {
+            **known,
+            "config": {**dataclasses.asdict(config), **_checkpoint(config)},
+            "training": dataclasses.asdict(training),
+            "versions": versions("ompb", "numpy", "torch"),
+        }
+        return cls(*sizes[:2], config, training, description)
+
+    @property
+    def key(self) -> str:
+        return _hash(json.dumps(self.description, sort_keys=True).encode())
+
+    def forecaster(self, source: Floats, workshop: Workshop) -> Forecaster:
+        """Fitted, or trained, or read back if it was trained before."""
+        if self.config is None or self.training is None:
+            return Ridge.fit(source, self.context, self.horizon)
+        from ompb.forecasters.torch import TrainedForecaster, train
+
+        folder = workshop.store.backbones
+        folder.mkdir(parents=True, exist_ok=True)
+        trained, checkpoint = folder / f"{self.key}.safetensors", folder / f"{self.key}.checkpoint"
+        if not trained.exists():
+            train(self.config, source, self.training, checkpoint).save(trained)
+            checkpoint.unlink(missing_ok=True)
+        return TrainedForecaster.load(trained, workshop.device)
+
+
+def _torch_config(label: str, sizes: tuple[int, int, int], checkpoint: str | None) -> BackboneConfig:
+    try:
+        from ompb.forecasters.torch import configure
+    except ImportError as error:
+        raise OptionError(f"the backbone {label} needs PyTorch; install it, or choose {RIDGE}: {error}.") from error
+    name, _, weights = label.removesuffix("]").partition("[")
+    options: dict[str, Any] = dict(zip(("context", "horizon", "channels"), sizes, strict=True))
+    if name == GPT4TS:
+        options |= {"weights": weights or "gpt2"} | ({"checkpoint": checkpoint} if checkpoint else {})
+    return configure(name, **options)
+
+
+def _recipe(cell: Cell, config: BackboneConfig, device: str) -> TrainingConfig:
+    from ompb.forecasters.torch import recipe
+
+    return recipe(
+        cell.dataset.partition("-")[0], config.backbone, cell.seed, device
+    )  # both weather sets share one recipe
+
+
+def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:
+    """What stands for GPT-2's weights in a description: their content, not the place they lie in."""
+    checkpoint = getattr(config, "checkpoint", None)
+    if checkpoint is None:
+        return {}
+    if getattr(config, "weights", None) == "random":
+        return {"checkpoint": None}
+    path = Path(checkpoint)
+    files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path] if path.is_file() else []
+    return {"checkpoint": _hash(*(file.read_bytes() for file in files)) if files else checkpoint}
+
+
+def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horizon: int, scaler: Scaler) -> None:
+    """Forecast every window of rows (T, C) whose outcome lies inside them; memory stays bounded."""
+    count = windows(len(rows), context, horizon)
+    every = sliding_window_view(rows, context, axis=0).transpose(0, 2, 1)
+    with replacing(file) as part:
+        # float32 is what torch backbones compute in, and halves the file
+        kept = open_memmap(part, mode="w+", dtype=np.float32, shape=(count, horizon, rows.shape[1]))
+        for first in range(0, count, BLOCK):
+            block = slice(first, min(first + BLOCK, count))
+            origins = range(context - 1 + block.start, context - 1 + block.stop)
+            kept[block] = scaler(base_forecasts(forecaster, every[block], origins, horizon))
+        kept.flush()
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Releases of the packages that are installed."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package).partition("+")[0]  # builds of one release count as the same
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _fingerprint(rows: Floats) -> str:
+    return _hash(str(rows.shape).encode(), np.ascontiguousarray(rows).tobytes())
+
+
+def _hash(*contents: bytes) -> str:
+    digest = hashlib.sha256()
+    for content in contents:
+        digest.update(content)
+    return digest.hexdigest()[:20]

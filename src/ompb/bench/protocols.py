@@ -1,0 +1,85 @@
+"""What a method may have seen before it issues forecast t.
+
+========== ========================================================= ======================
+protocol   known before forecast t                                   use
+========== ========================================================= ======================
+honest     lead h of origin k, for k + h <= t                        what a deployment has
+full       complete outcomes of origins k <= t - H                   learners of whole pairs
+delay=D    complete outcomes of origins k <= t - D                   the paper's delay table
+one-step   complete outcomes of origins k <= t - 1                   the paper's main tables
+========== ========================================================= ======================
+
+The last two *leak* wherever the delay is shorter than the horizon: rows after t are known before forecast t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ompb.errors import OptionError
+
+HONEST, FULL, ONE_STEP = "honest", "full", "one-step"
+ACCEPTED = (HONEST, FULL, "delay=D", ONE_STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """Leads ``first_lead`` to ``last_lead`` (from 1, both included) of an origin's outcome, as they become visible."""
+
+    origin: int
+    first_lead: int
+    last_lead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Hands out every label once, when its protocol allows it. Origins count rows; ``first`` is the first of them.
+
+    >>> Clock("honest", horizon=2).revealed(5)
+    [Revealed(origin=3, first_lead=2, last_lead=2), Revealed(origin=4, first_lead=1, last_lead=1)]
+    >>> Clock("one-step", horizon=2).revealed(5)
+    [Revealed(origin=4, first_lead=1, last_lead=2)]
+    >>> Clock("hourly", horizon=2)
+    Traceback (most recent call last):
+    ompb.errors.OptionError: there is no protocol 'hourly'; accepted: honest, full, delay=D, one-step.
+    """
+
+    protocol: str
+    horizon: int
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise OptionError(f"horizon = {self.horizon} is not a positive number of rows; pass 1 or more.")
+        delay_of(self.protocol, self.horizon)
+
+    @property
+    def delay(self) -> int | None:
+        """Rows from an origin to the moment its whole outcome is shown; None where leads come one by one."""
+        return delay_of(self.protocol, self.horizon)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether labels are shown before their rows have come."""
+        return self.delay is not None and self.delay < self.horizon
+
+    def revealed(self, origin: int) -> list[Revealed]:
+        """The labels that become visible between the forecasts of ``origin`` - 1 and ``origin``, oldest first."""
+        if self.delay is None:
+            oldest = min(self.horizon, origin - self.first)
+            return [Revealed(origin - lead, lead, lead) for lead in range(oldest, 0, -1)]
+        due = origin - self.delay
+        return [Revealed(due, 1, self.horizon)] if due >= self.first else []
+
+
+def delay_of(protocol: str, horizon: int) -> int | None:
+    """Rows from an origin to its whole outcome under a protocol, by name; None where leads come one by one."""
+    whole = {HONEST: None, FULL: horizon, ONE_STEP: 1}
+    if protocol in whole:
+        return whole[protocol]
+    name, _, rows = protocol.partition("=")
+    if name != "delay":
+        raise OptionError(f"there is no protocol {protocol!r}; accepted: {', '.join(ACCEPTED)}.")
+    if not rows.isdecimal() or int(rows) < 1 or rows != str(int(rows)):
+        raise OptionError(f"{protocol!r} names no delay; write delay=D with D a whole number of rows from 1.")
+    return int(rows)

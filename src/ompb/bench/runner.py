@@ -1,0 +1,247 @@
+"""Runs cells: each one that is missing in the store, once, in any number of processes, however often interrupted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Workshop, prepare, versions
+from ompb.bench.methods import Setting, Task, make, method_names, moments, unfit
+from ompb.bench.protocols import Clock
+from ompb.bench.scores import Scores
+from ompb.bench.store import Cell, Result
+from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.errors import OmpbError, OptionError
+
+ALL = "all"
+
+Progress: TypeAlias = Callable[[int, int], None]
+Log: TypeAlias = Callable[[str], None]
+_End: TypeAlias = tuple[Cell, str | None]  # and what went wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The cells of a choice, and those left out because "all" met a method that does not fit, with the reason."""
+
+    cells: tuple[Cell, ...]
+    left_out: Mapping[Cell, str]
+
+    @classmethod
+    def of(
+        cls,
+        datasets: Sequence[str],
+        backbones: Sequence[str],
+        horizons: Sequence[int] = (),
+        splits: Sequence[str] = (ALL,),
+        protocols: Sequence[str] = ("honest",),
+        methods: Sequence[str] = (ALL,),
+        seeds: Sequence[int] = (0,),
+        folder: Path | None = None,
+    ) -> Grid:
+        """Every combination, checked; without horizons those of the paper. A method named that does not fit raises."""
+        cells, left_out = [], {}
+        names = method_names() if ALL in methods else tuple(methods)
+        for dataset in datasets:
+            data = load(dataset, folder)
+            places = tuple(data.streams) if ALL in splits else tuple(splits)
+            lengths = tuple(horizons) or data.horizons
+            for backbone, horizon, split in itertools.product(backbones, lengths, places):
+                data.stream(split, horizon)  # raises if there is no such split or no window in it
+                for protocol, name, seed in itertools.product(protocols, names, seeds):
+                    Clock(protocol, horizon)  # raises if there is no such protocol
+                    cell = Cell(dataset, backbone, horizon, split, protocol, name, seed)
+                    reason = unfit(name, _setting(data, cell))
+                    if reason is None:
+                        cells.append(cell)
+                    elif ALL in methods:
+                        left_out[cell] = reason
+                    else:
+                        raise OptionError(f"the cell {cell} cannot be run: {reason}.")
+        return cls(tuple(cells), left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did: cells there already, cells finished by it, and cells that failed, with the reason."""
+
+    old: int
+    new: list[Cell] = field(default_factory=list)
+    failed: dict[Cell, str] = field(default_factory=dict)
+
+
+def run(
+    cells: Iterable[Cell],
+    workshop: Workshop,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    log: Log | None = None,
+) -> Report:
+    """Run every cell that the store lacks.
+
+    A cell that fails with an error of this package does not stop the others. ``progress`` is called with
+    (cells done, cells in all), ``log`` with a line per event.
+    """
+    if jobs < 1:
+        raise OptionError(f"jobs = {jobs} is not a number of processes; pass 1 or more.")
+    wanted = list(dict.fromkeys(cells))
+    missing = [cell for cell in wanted if workshop.store.read(cell) is None]
+    workshop.store.sweep()
+    report = Report(old=len(wanted) - len(missing))
+    job = _Job(workshop, _commit())
+    ends = _in_turn(missing, job) if jobs == 1 else _in_processes(missing, job, jobs)
+    for done, (cell, problem) in enumerate(ends, start=1):
+        if problem is None:
+            report.new.append(cell)
+        else:
+            report.failed[cell] = problem
+        if log is not None:
+            log(f"{cell}: {problem or 'finished'}")
+        if progress is not None:
+            progress(done, len(missing))
+    return report
+
+
+def _in_turn(cells: Sequence[Cell], job: _Job) -> Iterator[_End]:
+    """Cells as they end: first the base forecasts that a group shares, then its cells."""
+    for group in _groups(cells):
+        base, problem = job.prepare(group)
+        for cell in group:
+            yield cell, problem if base is None else job.run(cell, base)
+
+
+def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]:
+    """The same, several at once."""
+    # Processes are started afresh: a copy of one in which torch has run may hang.
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    try:
+        preparing = {pool.submit(job.prepare, group): group for group in _groups(cells)}
+        running: dict[Future[str | None], Cell] = {}
+        while preparing or running:
+            waiting: list[Future[Any]] = [*preparing, *running]
+            ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ready & running.keys():
+                yield running.pop(future), future.result()
+            for future in ready & preparing.keys():
+                group = preparing.pop(future)
+                base, problem = future.result()
+                if base is None:
+                    yield from ((cell, problem) for cell in group)
+                else:
+                    running |= {pool.submit(job.run, cell, base): cell for cell in group}
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that share their base forecasts."""
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.dataset, cell.backbone, cell.horizon, cell.seed), []).append(cell)
+    return list(groups.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The work on a cell, in whatever process; an error of this package is an answer, any other is raised."""
+
+    workshop: Workshop
+    commit: str | None
+
+    def prepare(self, group: Sequence[Cell]) -> tuple[BaseForecasts | None, str | None]:
+        """The base forecasts of a group, or what went wrong."""
+        try:
+            return prepare(group, self.workshop), None
+        except OmpbError as error:
+            return None, str(error)
+
+    def run(self, cell: Cell, base: BaseForecasts) -> str | None:
+        """Run a cell; what went wrong, or None."""
+        try:
+            self.workshop.store.write(_result(cell, base, self.workshop, self.commit))
+        except OmpbError as error:
+            return str(error)
+        return None
+
+
+def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | None) -> Result:
+    """Follow the stream and score it."""
+    data = load(cell.dataset, workshop.folder)
+    scaler = Scaler.of(data.source)
+    rows = scaler(data.stream(cell.split, cell.horizon))
+    rows.flags.writeable = False
+    source_base, stream_base = (np.load(base.files[part], mmap_mode="r") for part in (SOURCE, cell.split))
+    start = perf_counter()
+    entrant = make(
+        cell.method,
+        Task(
+            **vars(_setting(data, cell)),
+            source=scaler(data.source),
+            source_base=source_base,
+            forecaster=cell.backbone,
+            seed=cell.seed,
+            device=workshop.device,
+        ),
+    )
+    offline, online, scores = perf_counter() - start, 0.0, Scores()
+    for moment in moments(rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
+        start = perf_counter()
+        said = entrant.step(moment)
+        online += perf_counter() - start
+        scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
+    return Result(
+        cell=cell,
+        metrics=scores.metrics(),
+        settings={
+            "context": data.context,
+            "season": data.season,
+            "windows": scores.windows,
+            "backbone": base.description,
+            "method": entrant.settings,
+        },
+        versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
+        device=workshop.device,
+        commit=commit,
+        timing={"offline_seconds": offline, "seconds_per_step": online / scores.windows},
+    )
+
+
+def _setting(data: BenchmarkData, cell: Cell) -> Setting:
+    return Setting(context=data.context, horizon=cell.horizon, season=data.season, protocol=cell.protocol)
+
+
+def _end_with_parent() -> None:
+    """A worker whose run was killed would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None  # a worker has one
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _commit() -> str | None:
+    """The commit of a working copy this package runs from; None if it is installed in another way."""
+    here = Path(__file__)
+    command = ["git", "-C", str(here.parent)]
+    try:
+        subprocess.run([*command, "ls-files", "--error-unmatch", here.name], check=True, capture_output=True)
+        head = subprocess.run([*command, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip()

@@ -1,0 +1,137 @@
+"""Where results live: one small JSON file per finished cell, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ompb.errors import FormatError, OptionError
+
+LEFTOVER = 24 * 3600  # seconds after which a half-written file belongs to nobody any more
+EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """One number's worth of benchmark: who corrects what, where, and who was shown what."""
+
+    dataset: str
+    backbone: str  # as tables name it: "gpt4ts[random]" says where its weights come from
+    horizon: int
+    split: str
+    protocol: str
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return " ".join(str(value) for value in dataclasses.astuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished cell. Two runs of it differ in ``timing`` only."""
+
+    cell: Cell
+    metrics: Mapping[str, float]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    device: str
+    commit: str | None
+    timing: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A directory of results, and of what is kept to make more: trained backbones and their base forecasts."""
+
+    folder: Path
+
+    @property
+    def base(self) -> Path:
+        """The folder of base forecasts."""
+        return self.folder / "base"
+
+    @property
+    def backbones(self) -> Path:
+        """The folder of trained backbones."""
+        return self.folder / "backbones"
+
+    def read(self, cell: Cell) -> Result | None:
+        """The result of a cell; None if it is not finished, or its file was cut short."""
+        try:
+            return _result(json.loads(self._path(cell).read_text(encoding="utf-8")))
+        except (FileNotFoundError, FormatError, ValueError):
+            return None
+
+    def write(self, result: Result) -> None:
+        """Put a result where `read` finds it."""
+        text = json.dumps(dataclasses.asdict(result), indent=1, allow_nan=False)
+        with replacing(self._path(result.cell)) as part:
+            part.write_text(text + "\n", encoding="utf-8")
+
+    def sweep(self) -> None:
+        """Remove what runs that were killed long ago had half written."""
+        for part in self.folder.glob("*/.*.part"):
+            if time.time() - part.stat().st_mtime > LEFTOVER:
+                part.unlink(missing_ok=True)
+
+    def _path(self, cell: Cell) -> Path:
+        words = [str(value) for value in dataclasses.astuple(cell)]
+        if any("/" in word or word.startswith(".") for word in words):
+            raise OptionError(f"the cell {cell} cannot be a file name; use names without a slash.")
+        return self.folder / "cells" / f"{','.join(words)}.json"
+
+
+def collect(store: Store) -> list[Result]:
+    """Every finished cell, in order. Raises `FormatError` for a file that is not one."""
+    results = []
+    for path in (store.folder / "cells").glob("[!.]*.json"):
+        try:
+            results.append(_result(json.loads(path.read_text(encoding="utf-8"))))
+        except ValueError as error:
+            raise FormatError(
+                f"{path} is not a readable result ({error}); delete it and run its cell again."
+            ) from error
+    return sorted(results, key=lambda result: result.cell)
+
+
+def export(store: Store, path: Path) -> int:
+    """Write every metric of every finished cell to a CSV; returns how many lines."""
+    lines = [
+        (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, result.commit or "")
+        for result in collect(store)
+        for versions in [" ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))]
+        for metric, value in result.metrics.items()
+    ]
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*(field.name for field in dataclasses.fields(Cell)), *EXPORTED))
+        writer.writerows(lines)
+    return len(lines)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to that takes the place of ``path`` in one move, if nothing goes wrong."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _result(tree: Any) -> Result:
+    try:
+        return Result(**{**tree, "cell": Cell(**tree["cell"])})
+    except (KeyError, TypeError) as error:
+        raise FormatError(f"a result has other fields than expected ({error}); run its cell again.") from error

@@ -1,0 +1,209 @@
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import ompb
+from ompb.bench import methods
+from ompb.bench.methods import LEVELS, Moment, Prediction, Task, make, method, method_names, moments, unfit
+from ompb.bench.protocols import Clock
+from ompb.bench.references import CopyResidual, Reference, RunningBias
+from ompb.datasets.synthetic import shifted_stream
+from ompb.errors import OptionError
+from ompb.types import Floats
+
+CONTEXT, HORIZON, SEASON, ROWS = 24, 4, 12, 60
+PROTOCOLS = ("honest", "full", "delay=2", "one-step")
+NAMES = ("original", "profile", "last", "bias", "copy", "ompb", "ompb-paper")
+
+
+def stretches(rows: Floats) -> Floats:
+    """Every window (n, CONTEXT, C) whose outcome lies inside the rows."""
+    windows = np.lib.stride_tricks.sliding_window_view(rows, CONTEXT, axis=0)[: len(rows) - CONTEXT - HORIZON + 1]
+    return np.asarray(windows.transpose(0, 2, 1))
+
+
+@pytest.fixture(scope="module")
+def world() -> SimpleNamespace:
+    source, stream = shifted_stream("level", seed=1, source_rows=400, target_rows=ROWS, channels=2, season=SEASON)
+    forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
+    world = SimpleNamespace(
+        source=source,
+        forecaster=forecaster,
+        source_base=forecaster(stretches(source)),
+        stream=stream,
+        base=forecaster(stretches(stream)),
+    )
+    world.clean = cache(lambda name, protocol: issue(name, world, protocol, stream, world.base))
+    return world
+
+
+def task_of(world: SimpleNamespace, protocol: str) -> Task:
+    return Task(
+        context=CONTEXT,
+        horizon=HORIZON,
+        season=SEASON,
+        protocol=protocol,
+        source=world.source,
+        source_base=world.source_base,
+        forecaster="ridge",
+        seed=0,
+    )
+
+
+def told(stream: Floats, base: Floats, protocol: str) -> Iterable[Moment]:
+    return moments(stream, base, Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+
+
+def issue(name: str, world: SimpleNamespace, protocol: str, stream: Floats, base: Floats) -> list[Prediction]:
+    entrant = make(name, task_of(world, protocol))
+    return [entrant.step(moment) for moment in told(stream, base, protocol)]
+
+
+def applicable(protocols: Iterable[str]) -> list[tuple[str, str]]:
+    return [(n, p) for n in NAMES for p in protocols if n != "ompb" or p == "honest"]
+
+
+def test_the_built_in_methods() -> None:
+    assert method_names()[: len(NAMES)] == NAMES
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_moments_show_rows_windows_and_labels(world: SimpleNamespace, protocol: str) -> None:
+    clock = Clock(protocol, HORIZON, CONTEXT - 1)
+    origins = []
+    for moment in told(world.stream, world.base, protocol):
+        t = moment.origin
+        origins.append(t)
+        np.testing.assert_array_equal(moment.row, world.stream[t])
+        np.testing.assert_array_equal(moment.window, world.stream[t - CONTEXT + 1 : t + 1])
+        np.testing.assert_allclose(moment.base, world.forecaster(moment.window[None])[0], rtol=1e-12)
+        for label, shown in zip(moment.labels, clock.revealed(t), strict=True):
+            leads = range(shown.first_lead, shown.last_lead + 1)
+            said = world.base[shown.origin - CONTEXT + 1]
+            assert (label.origin, [*range(HORIZON)[label.leads]]) == (shown.origin, [lead - 1 for lead in leads])
+            np.testing.assert_array_equal(label.values, [world.stream[shown.origin + lead] for lead in leads])
+            np.testing.assert_array_equal(label.base, [said[lead - 1] for lead in leads])
+    assert origins == list(range(CONTEXT - 1, ROWS - HORIZON))
+
+
+@pytest.mark.parametrize(("name", "protocol"), applicable(("honest", "full")))
+@pytest.mark.parametrize("poison", [np.nan, 1e6])
+@pytest.mark.parametrize("last_known", [CONTEXT, 44])
+def test_nothing_issued_depends_on_later_rows(
+    name: str, protocol: str, poison: float, last_known: int, world: SimpleNamespace
+) -> None:
+    if name == "ompb-paper":
+        pytest.importorskip("torch")
+    known = last_known - CONTEXT + 2  # forecasts issued up to then
+    poisoned, base = world.stream.copy(), world.base.copy()
+    poisoned[last_known + 1 :], base[known:] = poison, poison
+    clean = world.clean(name, protocol)[:known]
+    found = issue(name, world, protocol, poisoned, base[:known])
+    assert len(found) == known
+    for one, other in zip(clean, found, strict=True):
+        np.testing.assert_array_equal(one.mean, other.mean)
+        assert (one.sd is None) == (other.sd is None)
+        if one.sd is not None:
+            np.testing.assert_array_equal(one.sd, other.sd)
+        for level, ends in (one.intervals or {}).items():
+            np.testing.assert_array_equal(ends, (other.intervals or {})[level])
+
+
+def test_the_canary_sings_under_a_leaky_protocol(world: SimpleNamespace) -> None:
+    poisoned = world.stream.copy()
+    poisoned[41:] = 1e6
+    clean = issue("copy", world, "one-step", world.stream, world.base[:18])
+    found = issue("copy", world, "one-step", poisoned, world.base[:18])
+    assert not np.array_equal(clean[17].mean, found[17].mean)
+
+
+@pytest.mark.parametrize(("name", "protocol"), applicable(PROTOCOLS))
+def test_methods_change_neither_their_input_nor_what_they_issued(
+    name: str, protocol: str, world: SimpleNamespace
+) -> None:
+    if name == "ompb-paper":
+        pytest.importorskip("torch")
+    stream, base = world.stream.copy(), world.base[:8].copy()
+    entrant = make(name, task_of(world, protocol))
+    issued, copies = [], []
+    for moment in told(stream, base, protocol):
+        issued.append(entrant.step(moment).mean)
+        copies.append(issued[-1].copy())
+    np.testing.assert_array_equal(issued, copies)
+    np.testing.assert_array_equal(stream, world.stream)
+    np.testing.assert_array_equal(base, world.base[:8])
+    assert np.shape(issued) == (8, HORIZON, 2)
+
+
+@pytest.mark.parametrize(("name", "reference"), [("bias", RunningBias()), ("copy", CopyResidual())])
+def test_under_honest_they_are_the_references(name: str, reference: Reference, world: SimpleNamespace) -> None:
+    expected = [
+        reference.step(moment.row, moment.window, moment.base) for moment in told(world.stream, world.base, "honest")
+    ]
+    found = [said.mean for said in world.clean(name, "honest")]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("protocol", "delay"), [("full", HORIZON), ("delay=2", 2), ("one-step", 1)])
+def test_bias_and_copy_equal_their_twins_on_whole_outcomes(protocol: str, delay: int, world: SimpleNamespace) -> None:
+    outcomes = np.stack([world.stream[k + CONTEXT : k + CONTEXT + HORIZON] for k in range(len(world.base))])
+    residuals = outcomes - world.base
+    copied = [said.mean for said in world.clean("copy", protocol)]
+    biased = [said.mean for said in world.clean("bias", protocol)]
+    bias = np.zeros((HORIZON, 2))
+    for place, base in enumerate(world.base):
+        newest = place - delay
+        if newest >= 0:
+            bias += 0.05 * (residuals[newest] - bias)
+        np.testing.assert_allclose(copied[place], base + (residuals[newest] if newest >= 0 else 0), rtol=1e-12)
+        np.testing.assert_allclose(biased[place], base + bias, rtol=1e-12)
+
+
+def test_ompb_is_the_live_stream(world: SimpleNamespace) -> None:
+    calibrator = ompb.Calibrator.fit(world.forecaster, world.source, context=CONTEXT, horizon=HORIZON, season=SEASON)
+    stream = calibrator.stream(world.forecaster)
+    live = [stream.step(row) for row in world.stream[: ROWS - HORIZON]][CONTEXT - 1 :]
+    for forecast, said in zip(live, world.clean("ompb", "honest"), strict=True):
+        assert forecast is not None
+        assert said.sd is not None
+        assert said.intervals is not None
+        np.testing.assert_allclose(said.mean, forecast.mean, rtol=1e-9)
+        np.testing.assert_allclose(said.sd, forecast.sd, rtol=1e-9)
+        assert tuple(said.intervals) == LEVELS
+        np.testing.assert_allclose(said.intervals[0.8], forecast.interval(0.8), rtol=1e-9)
+
+
+@pytest.mark.parametrize("protocol", ["full", "delay=2", "one-step"])
+def test_ompb_refuses_whole_outcomes(protocol: str, world: SimpleNamespace) -> None:
+    with pytest.raises(OptionError, match="learns from rows only"):
+        make("ompb", task_of(world, protocol))
+
+
+@pytest.mark.parametrize(("season", "reason"), [(None, "no season"), (CONTEXT + 1, "no whole season of 25")])
+def test_profile_needs_a_season(season: int | None, reason: str) -> None:
+    setting = methods.Setting(context=CONTEXT, horizon=HORIZON, season=season, protocol="honest")
+    assert reason in str(unfit("profile", setting))
+
+
+def test_an_unknown_name_and_a_second_entry_are_refused(world: SimpleNamespace) -> None:
+    with pytest.raises(OptionError, match=r"no method 'magic'; accepted: original, "):
+        make("magic", task_of(world, "honest"))
+    with pytest.raises(OptionError, match="'copy' already"):
+        method("copy")(lambda task: make("last", task))
+
+
+def doubled(task: Task) -> methods.Method:
+    """What another package might bring."""
+    return make("original", task)
+
+
+def test_other_packages_bring_methods(monkeypatch: pytest.MonkeyPatch, world: SimpleNamespace) -> None:
+    brought = EntryPoints([EntryPoint("doubled", f"{__name__}:doubled", methods.GROUP)])
+    monkeypatch.setattr(methods, "entry_points", lambda **words: brought.select(**words))
+    assert method_names()[-1] == "doubled"
+    assert unfit("doubled", task_of(world, "full")) is None
+    assert isinstance(make("doubled", task_of(world, "full")), type(make("original", task_of(world, "full"))))

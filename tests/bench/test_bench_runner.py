@@ -1,0 +1,253 @@
+import csv
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+import small_etth
+from small_etth import HORIZON, METHODS, small_cells, write_small_etth
+
+import ompb
+from ompb.bench import backbones
+from ompb.bench.backbones import Scaler, Workshop, backbone_label
+from ompb.bench.runner import Grid, Report, run
+from ompb.bench.store import LEFTOVER, Cell, Result, Store, collect, export
+from ompb.datasets.benchmark import load
+from ompb.errors import FormatError, InputError, OptionError
+from ompb.metrics.point import mae, mse
+
+POINT = ["mae", "mse"]
+ALL_METRICS = sorted([*POINT, "nll", "crps", "coverage80", "coverage95", "width80", "width95", "ece"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_etth(tmp_path_factory.mktemp("data"))
+
+
+@dataclasses.dataclass
+class Undisturbed:
+    workshop: Workshop
+    cells: tuple[Cell, ...]
+    report: Report
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    workshop = Workshop(Store(tmp_path_factory.mktemp("store")), folder)
+    cells = small_cells(folder)
+    start = perf_counter()
+    report = run(cells, workshop)
+    return Undisturbed(workshop, cells, report, perf_counter() - start)
+
+
+def timeless(store: Store) -> list[Result]:
+    return [replace(result, timing={}) for result in collect(store)]
+
+
+def test_a_run_finishes_every_cell(undisturbed: Undisturbed) -> None:
+    assert (undisturbed.report.old, undisturbed.report.failed) == (0, {})
+    assert set(undisturbed.report.new) == set(undisturbed.cells)
+    results = collect(undisturbed.workshop.store)
+    assert [result.cell for result in results] == sorted(undisturbed.cells)
+    for result in results:
+        assert sorted(result.metrics) == (ALL_METRICS if result.cell.method == "ompb" else POINT)
+        assert result.settings["windows"] == 180 - 96 - HORIZON + 1
+        assert {"ompb", "numpy", "python"} <= result.versions.keys()
+        assert result.timing["seconds_per_step"] > 0
+        assert undisturbed.workshop.store.read(result.cell) == result
+
+
+def test_ompb_scores_as_a_backtest_does(undisturbed: Undisturbed, folder: Path) -> None:
+    data = load("etth", folder)
+    scaler = Scaler.of(data.source)
+    source, rows = scaler(data.source), scaler(data.stream("ood", HORIZON))
+    forecaster = ompb.Ridge.fit(source, data.context, HORIZON)
+    calibrator = ompb.Calibrator.fit(forecaster, source, context=data.context, horizon=HORIZON, season=data.season)
+    backtest = ompb.backtest(calibrator, forecaster, rows)
+    complete = np.isfinite(backtest.outcome).all(axis=(1, 2))
+    said, outcome = backtest.mean[complete], backtest.outcome[complete]
+    found = undisturbed.workshop.store.read(Cell("etth", "ridge", HORIZON, "ood", "honest", "ompb", 0))
+    assert found is not None
+    assert found.metrics["mae"] == pytest.approx(mae(said, outcome), rel=1e-5)  # base forecasts are kept in float32
+    assert found.metrics["mse"] == pytest.approx(mse(said, outcome), rel=1e-5)
+
+
+def test_finished_cells_are_not_run_again(undisturbed: Undisturbed) -> None:
+    before = collect(undisturbed.workshop.store)
+    report = run(undisturbed.cells, undisturbed.workshop)
+    assert (report.old, report.new, report.failed) == (len(before), [], {})
+    assert collect(undisturbed.workshop.store) == before  # timing included
+
+
+def test_killing_changes_nothing(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
+    longest = undisturbed.seconds / 8
+    killed = subprocess.run(
+        [sys.executable, small_etth.__file__, folder, tmp_path, str(longest)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(killed.stdout) > small_etth.KILLS // 2
+    workshop = Workshop(Store(tmp_path), folder)
+    report = run(undisturbed.cells, workshop)
+    assert not report.failed
+    assert timeless(workshop.store) == timeless(undisturbed.workshop.store)
+
+
+def test_several_processes_give_the_same(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    ticks: list[tuple[int, int]] = []
+    workshop = Workshop(Store(tmp_path), folder)
+    run(undisturbed.cells, workshop, jobs=2, progress=lambda *tick: ticks.append(tick), log=lines.append)
+    assert timeless(workshop.store) == timeless(undisturbed.workshop.store)
+    assert ticks == [(done, len(undisturbed.cells)) for done in range(1, len(undisturbed.cells) + 1)]
+    assert sorted(lines) == sorted(f"{cell}: finished" for cell in undisturbed.cells)
+
+
+def test_a_damaged_result_is_run_again(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
+    workshop = Workshop(Store(tmp_path), folder)
+    cell = Cell("etth", "ridge", HORIZON, "id", "honest", "original", 0)
+    run([cell], workshop)
+    (file,) = (tmp_path / "cells").iterdir()
+    text = file.read_text()
+    for damaged in (text[: len(text) // 2], "", "[]", json.dumps({"cell": {}})):
+        file.write_text(damaged)
+        with pytest.raises(FormatError, match="run its cell again"):
+            collect(workshop.store)
+        assert run([cell], workshop).new == [cell]
+    assert timeless(workshop.store) == [r for r in timeless(undisturbed.workshop.store) if r.cell == cell]
+
+
+def test_leftovers_are_swept_once_they_are_old(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "base").mkdir()
+    old, young = tmp_path / "base" / ".a.npy.1.part", tmp_path / "base" / ".b.npy.1.part"
+    for file in (old, young):
+        file.touch()
+    past = young.stat().st_mtime - 2 * LEFTOVER
+    os.utime(old, (past, past))
+    run([], Workshop(Store(tmp_path), folder))
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_a_cell_that_fails_does_not_stop_the_others(folder: Path, tmp_path: Path) -> None:
+    workshop = Workshop(Store(tmp_path), folder)
+    good = Cell("etth", "ridge", HORIZON, "id", "honest", "last", 0)
+    unfit = replace(good, method="ompb", protocol="full")
+    homeless = replace(good, dataset="ili")
+    report = run([unfit, homeless, good], workshop)
+    assert report.new == [good]
+    assert "learns from rows only" in report.failed[unfit]
+    assert "ILINet" in report.failed[homeless]
+
+
+def test_a_grid_is_checked_before_anything_runs(folder: Path) -> None:
+    for wrong, words in (
+        ({"horizons": [170]}, "too few"),
+        ({"splits": ["ood_far"]}, "no split 'ood_far'"),
+        ({"protocols": ["soon"]}, "no protocol 'soon'"),
+        ({"methods": ["magic"]}, "no method 'magic'"),
+        ({"methods": ["ompb"], "protocols": ["one-step"]}, "learns from rows only"),
+    ):
+        with pytest.raises(InputError if "too few" in words else OptionError, match=words):
+            Grid.of(["etth"], ["ridge"], **{"horizons": [HORIZON], "folder": folder, **wrong})  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="no data set 'nothing'"):
+        Grid.of(["nothing"], ["ridge"], folder=folder)
+    grid = Grid.of(["etth"], ["ridge"], [HORIZON], protocols=["one-step"], folder=folder)
+    assert {cell.method for cell in grid.left_out} == {"ompb"}
+    assert {*METHODS, "ompb-paper"} <= {cell.method for cell in grid.cells}
+
+
+def test_jobs_are_counted_from_one(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="jobs = 0"):
+        run([], Workshop(Store(tmp_path)), jobs=0)
+
+
+def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "cells.csv"
+    count = export(undisturbed.workshop.store, path)
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == count == sum(len(result.metrics) for result in collect(undisturbed.workshop.store))
+    assert list(lines[0]) == [field.name for field in dataclasses.fields(Cell)] + [
+        "metric",
+        "value",
+        "versions",
+        "device",
+        "commit",
+    ]
+    found = {(line["split"], line["protocol"], line["method"], line["metric"]): float(line["value"]) for line in lines}
+    for result in collect(undisturbed.workshop.store):
+        cell = result.cell
+        for metric, value in result.metrics.items():
+            assert found[cell.split, cell.protocol, cell.method, metric] == value
+
+
+def test_a_torch_backbone_is_trained_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch_training = pytest.importorskip("ompb.forecasters.torch.training")
+    workshop = Workshop(Store(tmp_path), folder)
+    cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
+    assert run([cell], workshop).new == [cell]
+    (trained,) = (tmp_path / "backbones").iterdir()
+    assert trained.suffix == ".safetensors"
+    monkeypatch.setattr(torch_training, "_Run", None)  # training again would fail
+    elsewhere = replace(cell, split="ood")
+    assert run([cell, elsewhere], workshop).new == [elsewhere]
+    assert len(list((tmp_path / "base").iterdir())) == 3
+
+
+def test_base_forecasts_are_found_by_what_made_them(folder: Path, tmp_path: Path) -> None:
+    def key(cell: Cell, workshop: Workshop) -> str:
+        return backbones._Plan.of(cell, load(cell.dataset, workshop.folder), workshop).key
+
+    pytest.importorskip("torch")
+    cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
+    workshop = Workshop(Store(tmp_path), folder)
+    others = [
+        key(replace(cell, backbone="autoformer"), workshop),
+        key(replace(cell, horizon=HORIZON + 1), workshop),
+        key(replace(cell, seed=1), workshop),
+        key(cell, replace(workshop, device="cuda")),
+    ]
+    same = key(replace(cell, split="ood", method="copy", protocol="full"), workshop)
+    assert key(cell, workshop) == same
+    assert len({same, *others}) == 5
+    checkpoints = [tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.safetensors")]
+    for path, content in zip(checkpoints, (b"one", b"one", b"two"), strict=True):
+        path.write_bytes(content)
+    partial = replace(cell, backbone="gpt4ts[gpt2-partial]")
+    a, b, c = (key(partial, replace(workshop, gpt2_checkpoint=str(path))) for path in checkpoints)
+    assert a == b != c  # content counts, not place
+
+
+def test_backbones_by_name() -> None:
+    assert backbone_label("ridge", None) == "ridge"
+    with pytest.raises(OptionError, match="no backbone 'lstm'; accepted: ridge, tcn"):
+        backbone_label("lstm", None)
+    with pytest.raises(OptionError, match="--gpt2-weights"):
+        backbone_label("gpt4ts", None)
+    pytest.importorskip("torch")
+    labels = {weights: backbone_label("gpt4ts", weights) for weights in ("gpt2", "gpt2-partial", "random")}
+    assert labels == {"gpt2": "gpt4ts", "gpt2-partial": "gpt4ts[gpt2-partial]", "random": "gpt4ts[random]"}
+    with pytest.raises(OptionError, match="'gpt3' do not exist"):
+        backbone_label("gpt4ts", "gpt3")
+
+
+def test_a_real_cell(data_dir: Path, tmp_path: Path) -> None:
+    """ETTh, ridge, H = 24: known to three digits."""
+    if not list(data_dir.glob("ETTh1.csv")):
+        pytest.skip(f"ETTh1.csv is not in {data_dir}")
+    workshop = Workshop(Store(tmp_path), data_dir)
+    grid = Grid.of(["etth"], ["ridge"], [24], ["ood"], methods=["original", "ompb"], folder=data_dir)
+    run(grid.cells, workshop)
+    scores = {result.cell.method: result.metrics for result in collect(workshop.store)}
+    assert scores["original"]["mae"] == pytest.approx(0.6629, abs=5e-4)
+    assert scores["ompb"]["mae"] < 0.56
+    assert abs(scores["ompb"]["coverage80"] - 0.8) < 0.03

@@ -1,0 +1,126 @@
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tables_on_disk import assert_refused, ompb, stamps
+
+from ompb.datasets.etth import CHANNELS
+
+ROWS, HORIZON = 700, 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with small files of etth."""
+    place = tmp_path_factory.mktemp("data")
+    for number in (1, 2):
+        wave = np.sin(2 * np.pi * np.arange(ROWS) / 24)[:, None]
+        values = number * wave + np.random.default_rng(number).normal(0, 0.3, (ROWS, len(CHANNELS)))
+        columns = {"date": stamps(ROWS), **dict(zip(CHANNELS, values.T, strict=True))}
+        pl.DataFrame(columns).write_csv(place / f"ETTh{number}.csv", datetime_format="%Y-%m-%d %H:%M:%S")
+    return place
+
+
+def small(folder: Path, store: Path) -> tuple[object, ...]:
+    return ("bench", "run", "--dataset", "etth", "--backbone", "ridge", "--folder", folder, "--store", store)
+
+
+def test_run_list_table_and_export(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "store"
+    words = (
+        *("--horizon", 4, 6, "--split", "id", "ood", "--method", "original", "copy"),
+        *("--protocol", "honest", "one-step", "--seed", 0, 1, "--log"),
+    )
+    answer = ompb(capsys, *small(folder, store), *words)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count(": finished") == 32
+    assert "etth ridge 6 ood one-step copy 1: finished" in answer.out
+    assert f"32 cells finished, 0 were there already, 0 failed: {store}" in answer.out
+
+    again = ompb(capsys, *small(folder, store), *words)
+    assert "0 cells finished, 32 were there already" in again.out
+
+    listed = ompb(capsys, "bench", "list", "--store", store)
+    assert "32 finished cells" in listed.out
+    (line,) = (line for line in listed.out.splitlines() if line.startswith("etth ridge one-step"))
+    assert line.split()[3:] == ["4", "6", "id", "ood", "copy", "original", "0", "1", "16"]
+
+    table = ompb(capsys, "bench", "table", "etth_all_split", "--store", store, "--format", "markdown")
+    assert table.code == 0
+    assert table.out.count("### etth_all_split: etth, protocol ") == 2
+    assert table.out.count("LEAKS: this protocol shows a method H-1 of the H rows it is scored on.") == 1
+
+    out = tmp_path / "cells.csv"
+    exported = ompb(capsys, "bench", "export", "--store", store, "--out", out)
+    assert exported.out == f"64 numbers: {out}\n"
+    assert len(pl.read_csv(out)) == 64
+
+
+def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    one = (*small(folder, tmp_path), "--horizon", HORIZON, "--split", "id", "--protocol", "full")
+    assert_refused(ompb(capsys, *one, "--method", "ompb"), "learns from rows only")
+    assert not list(tmp_path.iterdir())
+    answer = ompb(capsys, *one, "--method", "all")
+    assert answer.out.startswith("ompb left out: the live head learns from rows only")
+    assert "6 cells finished" in answer.out
+
+
+def test_a_failed_cell_gives_exit_code_1(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    answer = ompb(
+        capsys,
+        *("bench", "run", "--dataset", "etth", "--backbone", "tcn", "--device", "abacus", "--horizon", HORIZON),
+        *("--split", "id", "--method", "last", "--folder", folder, "--store", tmp_path),
+    )
+    assert answer.code == 1
+    assert "etth tcn 4 id honest last 0 failed: device 'abacus' does not exist" in answer.out
+    assert "0 cells finished, 0 were there already, 1 failed" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("--backbone", "lstm"), "no backbone 'lstm'"),
+        (("--backbone", "gpt4ts"), "--gpt2-weights"),
+        (("--dataset", "ett"), "no data set 'ett'"),
+        (("--split", "far"), "no split 'far'"),
+        (("--protocol", "delay=0"), "delay=0"),
+        (("--method", "magic"), "no method 'magic'"),
+        (("--jobs", "0"), "jobs = 0"),
+        (("--seed", "one"), "--seed"),
+    ],
+)
+def test_bad_choices_are_refused(
+    wrong: tuple[str, str], words: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    choice = {
+        "--dataset": "etth",
+        "--backbone": "ridge",
+        "--horizon": str(HORIZON),
+        "--method": "last",
+        **dict([wrong]),
+    }
+    arguments = [word for pair in choice.items() for word in pair]
+    assert_refused(ompb(capsys, "bench", "run", *arguments, "--folder", folder, "--store", tmp_path), words)
+
+
+def test_a_table_needs_a_known_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert_refused(ompb(capsys, "bench", "table", "main", "--store", tmp_path), "no table 'main'", "ili_results")
+
+
+def test_an_empty_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMPB_PAPER", raising=False)
+    assert "0 finished cells" in ompb(capsys, "bench", "list", "--store", tmp_path).out
+    table = ompb(capsys, "bench", "table", "ili_results", "--store", tmp_path)
+    assert "these are ours alone" in table.out
+
+
+def test_bench_alone_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ompb(capsys, "bench")
+    assert answer.code == 0
+    for command in ("run", "list", "table", "export"):
+        assert command in answer.out
