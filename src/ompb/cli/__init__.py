@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ompb.cli import data, demo, run, shift
+from ompb.cli import bench, data, demo, run, shift
 from ompb.errors import OmpbError
 
 HELP = """Correct a frozen forecaster online, with intervals and a certificate.
@@ -30,6 +30,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("shift", help=shift.HELP)(shift.shift)
 app.add_typer(data.app, name="data")
+app.add_typer(bench.app, name="bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
