@@ -118,6 +118,23 @@ def export(store: Store, path: Path) -> int:
     return len(lines)
 
 
+def exported(path: Path) -> list[Result]:
+    """Results as `export` wrote them, in order; settings and timing are not among them. Raises `FormatError`."""
+    metrics: dict[Cell, dict[str, float]] = {}
+    made: dict[Cell, tuple[dict[str, str], str, str | None]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for line in csv.DictReader(file):
+                words = {field.name: line[field.name] for field in dataclasses.fields(Cell)}
+                cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
+                metrics.setdefault(cell, {})[line["metric"]] = float(line["value"])
+                numbers = dict(item.split("=") for item in line["versions"].split())
+                made[cell] = (numbers, line["device"], line["commit"] or None)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{path} is not a table of cells ({error}); write it with `ompb bench export`.") from error
+    return [Result(cell, metrics[cell], {}, *made[cell], {}) for cell in sorted(metrics)]
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to that takes the place of ``path`` in one move, if nothing goes wrong."""

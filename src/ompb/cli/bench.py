@@ -11,9 +11,10 @@ from typer.core import TyperCommand
 
 from ompb.bench.backbones import BACKBONES, Workshop, backbone_label
 from ompb.bench.methods import method_names
+from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, run
-from ompb.bench.store import Cell, Store, collect, export
+from ompb.bench.store import Cell, Store, collect, export, exported, replacing
 from ompb.bench.tables import TABLES, make_table, paper_folder, render
 from ompb.cli.console import progress, say, show_table
 from ompb.datasets.benchmark import NAMES
@@ -174,3 +175,17 @@ def export_cells(
 ) -> None:
     """One line per cell and metric."""
     say(f"{export(Store(store), out)} numbers: {out}")
+
+
+@app.command("page", help="Write the page of results from an exported table of cells.")
+def page(
+    cells: Annotated[Path, typer.Option(metavar="FILE", help="As `ompb bench export` wrote it.")] = Path(
+        "results/cells.csv"
+    ),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("docs/results.md"),
+    paper: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with the paper's numbers.")] = None,
+) -> None:
+    """Markdown: what stands out, then every table."""
+    with replacing(out) as part:
+        part.write_text(results_page(exported(cells), paper_folder(paper)), encoding="utf-8")
+    say(f"Results: {out}")
