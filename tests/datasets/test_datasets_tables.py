@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ompb.datasets.tables import (
     Table,
-    Times,
     common_channels,
     read_forecasts,
     read_table,
@@ -17,6 +16,7 @@ from ompb.datasets.tables import (
     split_row,
     write_table,
 )
+from ompb.datasets.times import Times
 from ompb.errors import (
     DtypeError,
     FormatError,

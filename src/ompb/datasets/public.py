@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from ompb.datasets.splits import BenchmarkData
-from ompb.datasets.tables import Table, Times, regular
+from ompb.datasets.tables import Table, regular
+from ompb.datasets.times import Times
 from ompb.errors import FormatError, InputError, TimeOrderError
 from ompb.types import Floats
 

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ompb.datasets.times import (
+    Ints,
+    Times,
+    iso_stamp,
+    modal_step,
+    require_increasing,
+    shown,
+    starts_with_stamp,
+    steps_from,
+    ticks,
+    times_of,
+    whole_number,
+    with_future,
+)
 from ompb.errors import (
     DtypeError,
     FormatError,
@@ -27,9 +40,6 @@ from ompb.errors import (
     TooShortError,
 )
 from ompb.types import Floats
-
-Ints: TypeAlias = NDArray[np.int64]
-Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
 
 TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")
 MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
@@ -106,24 +116,24 @@ def regular(table: Table) -> tuple[Table, int]:
     """
     if len(table.times) < 2:
         return table, 0
-    ticks, step = _ticks(table.times), _modal_step(table.times)
-    rows, remainder = np.divmod(ticks - ticks[0], step)
+    counted, step = ticks(table.times), modal_step(table.times)
+    rows, remainder = np.divmod(counted - counted[0], step)
     if remainder.any():
         raise TimeOrderError(
-            f"The time {_shown(table.times[np.flatnonzero(remainder)[0]])} is off the grid that starts at "
-            f"{_shown(table.times[0])} with the most frequent step; "
+            f"The time {shown(table.times[np.flatnonzero(remainder)[0]])} is off the grid that starts at "
+            f"{shown(table.times[0])} with the most frequent step; "
             "resample to even steps, or number the rows in an integer time column."
         )
     length = int(rows[-1]) + 1
-    inserted = length - len(ticks)
-    if inserted > MOST_INSERTED * len(ticks):
+    inserted = length - len(counted)
+    if inserted > MOST_INSERTED * len(counted):
         raise TimeOrderError(
-            f"Even steps would need {inserted} new rows beside the {len(ticks)} there are; "
+            f"Even steps would need {inserted} new rows beside the {len(counted)} there are; "
             "resample to a coarser step, or number the rows in an integer time column."
         )
     values = np.full((length, len(table.channels)), np.nan)
     values[rows] = table.values
-    times = _steps_from(table.times[0], np.arange(length), table.times)
+    times = steps_from(table.times[0], np.arange(length), table.times)
     return Table(values, times, table.channels, table.time_name), inserted
 
 
@@ -137,14 +147,14 @@ def split_row(table: Table, source_end: str) -> int:
     >>> split_row(table, "3"), split_row(table, "2024-01-02")
     (3, 1)
     """
-    rows = _whole_number(source_end)
+    rows = whole_number(source_end)
     if rows is None:
         rows = _rows_before(table, source_end)
     if not 0 < rows < len(table.times):
         raise OptionError(
             f"source_end = {source_end!r} does not split the {len(table.times)} rows in two; pass 1 to "
-            f"{len(table.times) - 1} rows, or a date (2024-01-31) after {_shown(table.times[0])} and up to "
-            f"{_shown(table.times[-1])}."
+            f"{len(table.times) - 1} rows, or a date (2024-01-31) after {shown(table.times[0])} and up to "
+            f"{shown(table.times[-1])}."
         )
     return rows
 
@@ -244,136 +254,32 @@ def _numbers(column: pl.Series) -> Floats:
     return numbers
 
 
-# Times
-
-
 def _time_column(frame: pl.DataFrame, time: str | None) -> str:
     if time is not None:
         return _column(frame, time).name
     named = [name for name in frame.columns if name.lower() in TIME_NAMES]
-    found = named or [column.name for column in frame if _starts_with_stamp(column)]
+    found = named or [column.name for column in frame if starts_with_stamp(column)]
     if len(found) != 1:
         number = f"{len(found)} time columns ({', '.join(found)})" if found else "no time column"
         raise InputError(f"Found {number} among {', '.join(frame.columns)}; say which one with time=NAME.")
     return found[0]
 
 
-def _starts_with_stamp(column: pl.Series) -> bool:
-    if column.dtype != pl.String:
-        return column.dtype in (pl.Date, pl.Datetime)
-    first = next(iter(column.drop_nulls()), "")
-    return _whole_number(first) is None and _iso(first) is not None
-
-
-def _whole_number(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
-
-
-def _iso(text: str) -> np.datetime64 | None:
-    """An ISO 8601 date or date-time, in UTC if it has an offset; None for any other text."""
-    try:
-        stamp = datetime.fromisoformat(text.strip())
-        naive = stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp
-    except (ValueError, OverflowError):
-        return None
-    return np.datetime64(naive, "us")
-
-
-def _times(column: pl.Series) -> Times:
-    """The column as datetime64[us] or int64; an error names the first cell that is neither."""
-    if column.null_count():
-        row = int(column.is_null().arg_max() or 0)
-        raise TimeOrderError(f"Column {column.name!r} has no time in data row {row + 1}; drop or fill that row.")
-    if column.dtype.is_integer():
-        return column.cast(pl.Int64).to_numpy()
-    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    if column.dtype in (pl.Date, pl.Datetime):
-        return column.cast(pl.Datetime("us")).to_numpy()
-    if column.dtype == pl.String:
-        return _parsed(column)
-    raise DtypeError(
-        f"The time column {column.name!r} has the type {column.dtype} (first value {column[0]}); "
-        "pass dates, date-times or integers."
-    )
-
-
-def _parsed(column: pl.Series) -> Times:
-    whole = column.str.strip_chars().cast(pl.Int64, strict=False)
-    if not whole.null_count():
-        return whole.to_numpy()
-    stamps = [_iso(text) for text in column]
-    refused = [text for text, stamp in zip(column, stamps, strict=True) if stamp is None]
-    if refused:
-        # Among integers the odd one out is the culprit.
-        culprit = next((text for text in refused if _whole_number(text) is None), refused[0])
-        raise DtypeError(
-            f"The time column {column.name!r} holds {culprit!r}; "
-            "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), or as integers."
-        )
-    return np.array(stamps, dtype="datetime64[us]")
-
-
-def _require_increasing(times: Times, where: str) -> None:
-    wrong = np.flatnonzero(times[1:] <= times[:-1])
-    if len(wrong):
-        before, after = _shown(times[wrong[0]]), _shown(times[wrong[0] + 1])
-        fault = "appears twice" if before == after else f"comes after {before}"
-        raise TimeOrderError(
-            f"The time {after} {fault} in {where}; each time must be later than the one before, "
-            "so sort the rows and keep one for each time."
-        )
-
-
-def _shown(stamp: Any) -> str:
-    return str(stamp).removesuffix(".000000")
-
-
-def _tick_type(times: Times) -> str:
-    """What a step counts: calendar months if all times lie at one point of their month, else microseconds."""
-    if times.dtype.kind == "i":
-        return "int64"
-    within = times - times.astype("datetime64[M]")
-    return "datetime64[M]" if (within == within[0]).all() else "datetime64[us]"
-
-
-def _ticks(times: Times) -> Ints:
-    return times.astype(_tick_type(times)).astype(np.int64)
-
-
-def _modal_step(times: Times) -> int:
-    steps, counts = np.unique(np.diff(_ticks(times)), return_counts=True)
-    return int(steps[np.argmax(counts)])
-
-
-def _steps_from(start: Any, numbers: Ints, times: Times) -> Times:
-    """The stamps that lie these numbers of most frequent steps of ``times`` after ``start``."""
-    tick = start.astype(_tick_type(times))
-    stamps: Times = (tick + _modal_step(times) * numbers).astype(times.dtype) + (start - tick)
-    return stamps
-
-
-# Layouts
-
-
 def _wide(frame: pl.DataFrame, time: str) -> Table:
     columns = [column for column in frame if column.name != time]
     if not columns:
         raise InputError(f"There is no numeric column beside the time column {time!r}; add the values.")
-    times = _times(frame[time])
-    _require_increasing(times, f"column {time!r}")
+    times = times_of(frame[time])
+    require_increasing(times, f"column {time!r}")
     values = np.stack([_numbers(column) for column in columns], axis=1)
     return Table(values, times, tuple(column.name for column in columns), time)
 
 
 def _pivoted(frame: pl.DataFrame, time: str) -> Table:
     names, numbers = _identities(frame)
-    times = _times(frame[time])
+    times = times_of(frame[time])
     for number, name in enumerate(names):
-        _require_increasing(times[numbers == number], f"the series {name!r}")
+        require_increasing(times[numbers == number], f"the series {name!r}")
     union, rows = np.unique(times, return_inverse=True)
     values = np.full((len(union), len(names)), np.nan)
     values[rows, numbers] = _numbers(frame["y"])
@@ -409,18 +315,9 @@ def _channel_numbers(frame: pl.DataFrame, table: Table) -> Ints:
     return np.array([table.channels.index(name) for name in names])[numbers]
 
 
-def with_future(times: Times, horizon: int) -> Times:
-    """The times followed by the next ``horizon`` stamps."""
-    if horizon < 1:
-        raise OptionError(f"horizon = {horizon} is not a positive number of rows; pass at least 1.")
-    if len(times) < 2:
-        raise TooShortError(f"The table has {len(times)} rows; two are needed to know its time step.")
-    return np.concatenate([times, _steps_from(times[-1], np.arange(1, horizon + 1), times)])
-
-
 def _positions(frame: pl.DataFrame, name: str, stamps: Times) -> Ints:
     """The position of each cell of a time column among ``stamps``, which are sorted."""
-    times = _times(_column(frame, name))
+    times = times_of(_column(frame, name))
     if times.dtype.kind != stamps.dtype.kind:
         found, wanted = ("integers", "dates") if times.dtype.kind == "i" else ("dates", "integers")
         raise DtypeError(f"Column {name!r} holds {found} and the table's times are {wanted}; write both alike.")
@@ -428,8 +325,8 @@ def _positions(frame: pl.DataFrame, name: str, stamps: Times) -> Ints:
     missed = stamps[positions] != times
     if missed.any():
         raise TimeOrderError(
-            f"{name} = {_shown(times[missed][0])} is not on the table's steps from {_shown(stamps[0])} to "
-            f"{_shown(stamps[-1])}; drop such forecasts, or fill the gaps of the table."
+            f"{name} = {shown(times[missed][0])} is not on the table's steps from {shown(stamps[0])} to "
+            f"{shown(stamps[-1])}; drop such forecasts, or fill the gaps of the table."
         )
     return positions
 
@@ -455,7 +352,7 @@ def _require_distinct(frame: pl.DataFrame, cells: Ints) -> None:
 
 
 def _rows_before(table: Table, source_end: str) -> int:
-    stamp = _iso(source_end)
+    stamp = iso_stamp(source_end)
     if stamp is None:
         raise OptionError(
             f"source_end = {source_end!r} is neither a number of rows nor a date; "

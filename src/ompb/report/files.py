@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from ompb.datasets.tables import with_future, write_table
+from ompb.datasets.tables import write_table
+from ompb.datasets.times import with_future
 from ompb.report.summary import Study, summary
 
 

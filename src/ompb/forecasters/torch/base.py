@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -34,16 +35,16 @@ class BackboneConfig:
         return self.backbone
 
 
-class Backbone(nn.Module):
+class Backbone(nn.Module, ABC):
     """A map from standardised windows (B, context, C) to standardised forecasts (B, horizon, C)."""
 
     last_layer: ClassVar[tuple[str, ...]]  # the modules "last layer" means when only that is adapted
 
     config: BackboneConfig
 
+    @abstractmethod
     def forward(self, windows: Tensor) -> Tensor:
         """Forecast standardised windows."""
-        raise NotImplementedError
 
     def last_layer_parameters(self) -> dict[str, nn.Parameter]:
         """Parameters of the last layer, by name."""
