@@ -19,7 +19,7 @@ class LiteralLoop:
         torch.set_num_threads(1)
         channels = source.shape[1]
         starts = np.random.default_rng(0).choice(len(source) - context - horizon, REPLAY, replace=False)
-        self.forecaster, self.horizon = forecaster, horizon
+        self.forecaster = forecaster
         self.replay = source[starts[:, None] + np.arange(context)]
         self.outcomes = torch.from_numpy(source[starts[:, None] + np.arange(context, context + horizon)])
         self.ring: list[Floats] = []
