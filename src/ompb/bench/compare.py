@@ -1,36 +1,44 @@
-"""The references of a finished run: the same origins, the same rows, the same base forecasts."""
+"""The trivial methods beside a finished run: the same origins, the same rows, the same base forecasts."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ompb.backtest import Run
-from ompb.bench.references import Original, Profile, Reference, references
+from ompb.bench.methods import Task, make, moments, unfit
+from ompb.bench.protocols import HONEST, Clock
 from ompb.calibrator import Calibrator
 from ompb.inputs import as_table, fill_forward
 from ompb.types import Floats
 
+# Methods of the benchmark, by the name that reports show.
+SHOWN = {"seasonal profile": "profile", "last value": "last", "running bias": "bias", "copied residual": "copy"}
+
 
 def run_references(calibrator: Calibrator, run: Run, rows: object, season: int | None) -> dict[str, Floats]:
-    """Forecasts (n, H, C) of every reference, by name, for the n origins of ``run``.
+    """Forecasts (n, H, C) of every trivial method, by shown name, for the n origins of ``run``, learned honestly.
 
     ``rows`` are those the run was made from. The base forecast itself is left out, since ``run.base`` has it, and so
     is the seasonal profile where no whole season fits into the window.
     """
     values, _ = as_table(rows, "rows")
-    filled = fill_forward(values, calibrator.centre)
-    steppers = _usable(season, calibrator.context)
-    forecasts = {name: np.empty_like(run.base) for name in steppers}
-    for place, (origin, base) in enumerate(zip(run.origins.tolist(), run.base, strict=True)):
-        window = filled[origin + 1 - calibrator.context : origin + 1]
-        for name, stepper in steppers.items():
-            forecasts[name][place] = stepper.step(values[origin], window, base)
+    context, horizon = calibrator.context, calibrator.horizon
+    task = Task(
+        context=context,
+        horizon=horizon,
+        season=season,
+        protocol=HONEST,
+        source=values[:0],
+        source_base=run.base[:0],
+        forecaster="",
+        seed=0,
+    )
+    methods = {shown: make(name, task) for shown, name in SHOWN.items() if unfit(name, task) is None}
+    forecasts = {shown: np.empty_like(run.base) for shown in methods}
+    told = moments(
+        values, fill_forward(values, calibrator.centre), run.base, Clock(HONEST, horizon, context - 1), context
+    )
+    for place, moment in enumerate(told):
+        for shown, method in methods.items():
+            forecasts[shown][place] = method.step(moment).mean
     return forecasts
-
-
-def _usable(season: int | None, context: int) -> dict[str, Reference]:
-    """Fresh references, without those that have nothing to say here."""
-    seasonal = season is not None and season <= context
-    fresh = references(season if season is not None else 1)
-    idle = Original if seasonal else (Original, Profile)
-    return {name: reference for name, reference in fresh.items() if not isinstance(reference, idle)}

@@ -18,9 +18,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ompb.bench.protocols import HONEST, Clock
-from ompb.bench.references import LastValue, Original, Profile, Reference
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
+from ompb.forecasters import SeasonalProfile
 from ompb.stream import Stream
 from ompb.types import Floats
 
@@ -159,8 +159,13 @@ def _entry(name: str) -> _Entry:
     return _Entry(found[name].load(), _fits)
 
 
-def moments(rows: Floats, base: NDArray[np.floating[Any]], clock: Clock, context: int) -> Iterator[Moment]:
-    """The moments of a stream (T, C) whose forecasts (n, H, C) begin at origin context - 1, as the clock allows."""
+def moments(
+    rows: Floats, filled: Floats, base: NDArray[np.floating[Any]], clock: Clock, context: int
+) -> Iterator[Moment]:
+    """The moments of a stream (T, C) whose forecasts (n, H, C) begin at origin context - 1, as the clock allows.
+
+    Windows are cut from ``filled``: the rows with their missing cells filled.
+    """
     for place in range(len(base)):
         origin = context - 1 + place
         labels = tuple(
@@ -172,25 +177,25 @@ def moments(rows: Floats, base: NDArray[np.floating[Any]], clock: Clock, context
             )
             for shown in clock.revealed(origin)
         )
-        window = rows[origin + 1 - context : origin + 1]
+        window = filled[origin + 1 - context : origin + 1]
         yield Moment(origin, rows[origin], window, np.asarray(base[place], dtype=np.float64), labels)
 
 
 @dataclass
-class _FromReference:
-    """A reference that learns nothing from labels."""
+class _Unlearned:
+    """A forecast from the present moment alone."""
 
-    reference: Reference
+    say: Callable[[Moment], Floats]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def step(self, moment: Moment) -> Prediction:
-        """What the reference says."""
-        return Prediction(self.reference.step(moment.row, moment.window, moment.base))
+        """What it says."""
+        return Prediction(self.say(moment))
 
 
 @method("original")
 def _original(task: Task) -> Method:  # noqa: ARG001
-    return _FromReference(Original())
+    return _Unlearned(lambda moment: moment.base)
 
 
 def _no_season(setting: Setting) -> str | None:
@@ -204,12 +209,13 @@ def _no_season(setting: Setting) -> str | None:
 @method("profile", unfit=_no_season)
 def _profile(task: Task) -> Method:
     assert task.season is not None  # else it is unfit
-    return _FromReference(Profile(task.season), {"season": task.season})
+    profile = SeasonalProfile(task.horizon, task.season)
+    return _Unlearned(lambda moment: np.asarray(profile(moment.window[None])[0]), {"season": task.season})
 
 
 @method("last")
 def _last(task: Task) -> Method:  # noqa: ARG001
-    return _FromReference(LastValue())
+    return _Unlearned(lambda moment: np.tile(moment.window[-1], (len(moment.base), 1)))
 
 
 @dataclass

@@ -197,7 +197,7 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
         ),
     )
     offline, online, scores = perf_counter() - start, 0.0, Scores()
-    for moment in moments(rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
+    for moment in moments(rows, rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
         start = perf_counter()
         said = entrant.step(moment)
         online += perf_counter() - start
