@@ -95,6 +95,13 @@ def test_order_and_unknown_values_change_nothing(
     assert distance(shuffled, y) == pytest.approx(distance(x, y), abs=1e-6)
 
 
+def test_mmd_of_nearly_equal_rows_does_not_depend_on_their_order() -> None:
+    x = [0.0, 1.0, 4.0, 145.0, 855.0, 5.21875, 329.27524225193065, -999.9999999999999]
+    y = [*[0.0] * 6, 490.0, 5.625, 2.0, 1.75, 113.0, 231.875, -1000.0]
+    orders = np.random.default_rng(0)
+    assert {round(mmd(orders.permutation(x), y), 9) for _ in range(50)} == {round(mmd(x, y), 9)}
+
+
 @pytest.mark.parametrize("distance", DISTANCES)
 @given(x=SAMPLE)
 def test_a_sample_is_at_no_distance_from_itself(distance: Distance, x: list[float]) -> None:
