@@ -1,23 +1,29 @@
 """Frozen forecasters of the benchmark by name, and their base forecasts, each computed once and kept.
 
-A file is found again by a hash of everything that decided what is in it: data, architecture, training, versions.
+Add one of your own by ``@forecaster("name")`` on a function that fits it, or from another package by an entry point in
+the group "ompb.forecasters" that bears the name and leads to the function.
+
+A file is found again by a hash of everything that decided what is in it: data, architecture, training, versions, and
+the source file of a forecaster that was added.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ompb.bench.registry import Registry
 from ompb.bench.store import Cell, Store, replacing
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
@@ -29,10 +35,42 @@ from ompb.types import Floats, Forecaster
 if TYPE_CHECKING:
     from ompb.forecasters.torch import BackboneConfig, TrainingConfig
 
-RIDGE, GPT4TS = "ridge", "gpt4ts"
-BACKBONES = (RIDGE, "tcn", "autoformer", "autoformer-canonical", GPT4TS)
+GPT4TS = "gpt4ts"
+NETWORKS = ("tcn", "autoformer", "autoformer-canonical", GPT4TS)
 SOURCE = "source"  # the part of the data that is not a split
 BLOCK = 256  # windows forecast at a time
+
+
+Fit: TypeAlias = Callable[[Floats, int, int, int], Forecaster]
+
+_FITTED: Registry[Fit] = Registry("backbone", "ompb.forecasters")
+
+
+def forecaster(name: str) -> Callable[[Fit], Fit]:
+    """Enter a function under a name: source rows (T, C), context, horizon and seed in, a forecaster out."""
+
+    def enter(fit: Fit) -> Fit:
+        if name in NETWORKS:
+            raise OptionError(f"there is a backbone {name!r} already; choose another name.")
+        _FITTED.enter(name, fit)
+        return fit
+
+    return enter
+
+
+@forecaster("ridge")
+def _ridge(source: Floats, context: int, horizon: int, seed: int) -> Forecaster:  # noqa: ARG001
+    return Ridge.fit(source, context, horizon)
+
+
+def backbone_names() -> tuple[str, ...]:
+    """Every backbone there is: the networks, then the others."""
+    return (*NETWORKS, *_FITTED.names())
+
+
+def is_network(backbone: str) -> bool:
+    """Whether cells of a backbone, named as in results, forecast with a network of this package."""
+    return backbone.partition("[")[0] in NETWORKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +81,7 @@ class Workshop:
     folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
     device: str = "cpu"  # for all that runs in torch
     gpt2_checkpoint: str | None = None  # None: the hub's
+    added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.registry.add_file`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +89,7 @@ class BaseForecasts:
     """Files of standardised base forecasts (n, H, C), by part of the data, and what decided them."""
 
     files: Mapping[str, Path]
+    network: Path | None  # the trained network that made them, where one did
     description: Mapping[str, Any]
 
 
@@ -77,8 +117,8 @@ def backbone_label(name: str, gpt2_weights: str | None) -> str:
     >>> backbone_label("tcn", None), backbone_label("gpt4ts", "random")
     ('tcn', 'gpt4ts[random]')
     """
-    if name not in BACKBONES:
-        raise OptionError(f"there is no backbone {name!r}; accepted: {', '.join(BACKBONES)}.")
+    if name not in backbone_names():
+        raise OptionError(f"there is no backbone {name!r}; accepted: {', '.join(backbone_names())}.")
     if name != GPT4TS:
         return name
     if gpt2_weights is None:
@@ -95,19 +135,20 @@ def prepare(cells: Sequence[Cell], workshop: Workshop) -> BaseForecasts:
     plan = _Plan.of(one, data, workshop)
     files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
     missing = [part for part, file in files.items() if not file.exists()]
+    network = plan.network(data.source, workshop.store)
     if missing:
-        forecaster = plan.forecaster(data.source, workshop)
+        made = plan.forecaster(data.source, network, workshop.device)
         for part in missing:
-            _write(files[part], forecaster, parts[part], data.context, one.horizon, Scaler.of(data.source))
-    return BaseForecasts(files, plan.description)
+            _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
+    return BaseForecasts(files, network, plan.description)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to come by a forecaster; ridge has neither ``config`` nor ``training``."""
+    """How to come by a forecaster; only a network has ``config`` and ``training``."""
 
+    cell: Cell
     context: int
-    horizon: int
     config: BackboneConfig | None
     training: TrainingConfig | None
     description: Mapping[str, Any]
@@ -116,8 +157,9 @@ class _Plan:
     def of(cls, cell: Cell, data: BenchmarkData, workshop: Workshop) -> _Plan:
         sizes = data.context, cell.horizon, len(data.channels)
         known: dict[str, Any] = {"backbone": cell.backbone, "source": _fingerprint(data.source), "sizes": sizes}
-        if cell.backbone == RIDGE:
-            return cls(*sizes[:2], None, None, {**known, "versions": versions("ompb", "numpy")})
+        if not is_network(cell.backbone):
+            known |= {"seed": cell.seed, "code": _code(_FITTED.find(cell.backbone))}
+            return cls(cell, data.context, None, None, {**known, "versions": versions("ompb", "numpy")})
         config = _torch_config(cell.backbone, sizes, workshop.gpt2_checkpoint)
         training = _recipe(cell, config, workshop.device)
         description = {
@@ -126,32 +168,40 @@ class _Plan:
             "training": dataclasses.asdict(training),
             "versions": versions("ompb", "numpy", "torch"),
         }
-        return cls(*sizes[:2], config, training, description)
+        return cls(cell, data.context, config, training, description)
 
     @property
     def key(self) -> str:
         return _hash(json.dumps(self.description, sort_keys=True).encode())
 
-    def forecaster(self, source: Floats, workshop: Workshop) -> Forecaster:
-        """Fitted, or trained, or read back if it was trained before."""
+    def network(self, source: Floats, store: Store) -> Path | None:
+        """The file of the network, trained now if it is not there; None if there is no network in it."""
         if self.config is None or self.training is None:
-            return Ridge.fit(source, self.context, self.horizon)
-        from ompb.forecasters.torch import TrainedForecaster, train
+            return None
+        from ompb.forecasters.torch import train
 
-        folder = workshop.store.backbones
-        folder.mkdir(parents=True, exist_ok=True)
-        trained, checkpoint = folder / f"{self.key}.safetensors", folder / f"{self.key}.checkpoint"
+        store.backbones.mkdir(parents=True, exist_ok=True)
+        trained, checkpoint = (store.backbones / f"{self.key}.{kind}" for kind in ("safetensors", "checkpoint"))
         if not trained.exists():
             train(self.config, source, self.training, checkpoint).save(trained)
             checkpoint.unlink(missing_ok=True)
-        return TrainedForecaster.load(trained, workshop.device)
+        return trained
+
+    def forecaster(self, source: Floats, network: Path | None, device: str) -> Forecaster:
+        """The network, or one fitted now."""
+        if network is None:
+            fit: Fit = _FITTED.find(self.cell.backbone)
+            return fit(source, self.context, self.cell.horizon, self.cell.seed)
+        from ompb.forecasters.torch import TrainedForecaster
+
+        return TrainedForecaster.load(network, device)
 
 
 def _torch_config(label: str, sizes: tuple[int, int, int], checkpoint: str | None) -> BackboneConfig:
     try:
         from ompb.forecasters.torch import configure
     except ImportError as error:
-        raise OptionError(f"the backbone {label} needs PyTorch; install it, or choose {RIDGE}: {error}.") from error
+        raise OptionError(f"the backbone {label} needs PyTorch; install it, or choose ridge: {error}.") from error
     name, _, weights = label.removesuffix("]").partition("[")
     options: dict[str, Any] = dict(zip(("context", "horizon", "channels"), sizes, strict=True))
     if name == GPT4TS:
@@ -202,6 +252,12 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _code(fit: Fit) -> str:
+    """A hash of the file that a function is written in; its name where there is none."""
+    file = inspect.getsourcefile(fit)
+    return _hash(Path(file).read_bytes()) if file and Path(file).exists() else f"{fit.__module__}.{fit.__qualname__}"
 
 
 def _fingerprint(rows: Floats) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ompb.backtest import Run
-from ompb.bench.methods import Task, make, moments, unfit
+from ompb.bench.contract import Task, moments
+from ompb.bench.methods import make, unfit
 from ompb.bench.protocols import HONEST, Clock
 from ompb.calibrator import Calibrator
 from ompb.inputs import as_table, fill_forward
@@ -30,7 +31,7 @@ def run_references(calibrator: Calibrator, run: Run, rows: object, season: int |
         protocol=HONEST,
         source=values[:0],
         source_base=run.base[:0],
-        forecaster="",
+        trainable=False,
         seed=0,
     )
     methods = {shown: make(name, task) for shown, name in SHOWN.items() if unfit(name, task) is None}

@@ -17,9 +17,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Workshop, prepare, versions
-from ompb.bench.methods import Setting, Task, make, method_names, moments, unfit
+from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Workshop, is_network, prepare, versions
+from ompb.bench.contract import Setting, Task, moments
+from ompb.bench.methods import make, method_names, unfit
 from ompb.bench.protocols import Clock
+from ompb.bench.registry import add_file
 from ompb.bench.scores import Scores
 from ompb.bench.store import Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
@@ -126,7 +128,7 @@ def _in_turn(cells: Sequence[Cell], job: _Job) -> Iterator[_End]:
 def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]:
     """The same, several at once."""
     # Processes are started afresh: a copy of one in which torch has run may hang.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=job.workshop.added)
     try:
         preparing = {pool.submit(job.prepare, group): group for group in _groups(cells)}
         running: dict[Future[str | None], Cell] = {}
@@ -191,8 +193,8 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
             **vars(_setting(data, cell)),
             source=scaler(data.source),
             source_base=source_base,
-            forecaster=cell.backbone,
             seed=cell.seed,
+            network=base.network,
             device=workshop.device,
         ),
     )
@@ -220,11 +222,19 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
 
 
 def _setting(data: BenchmarkData, cell: Cell) -> Setting:
-    return Setting(context=data.context, horizon=cell.horizon, season=data.season, protocol=cell.protocol)
+    return Setting(
+        context=data.context,
+        horizon=cell.horizon,
+        season=data.season,
+        protocol=cell.protocol,
+        trainable=is_network(cell.backbone),
+    )
 
 
-def _end_with_parent() -> None:
-    """A worker whose run was killed would wait for work for ever."""
+def _begin(*added: Path) -> None:
+    """Make a worker know what was added, and end with its parent: else, when that is killed, it would wait for ever."""
+    for file in added:
+        add_file(file)
     parent = parent_process()
     assert parent is not None  # a worker has one
 

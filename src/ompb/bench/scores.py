@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
-from ompb.bench.methods import LEVELS, Prediction
+from ompb.bench.contract import LEVELS, Prediction
 from ompb.metrics.point import mae, mse
 from ompb.metrics.probabilistic import coverage, crps, ece, nll, width
 from ompb.types import Floats

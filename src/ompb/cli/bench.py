@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ompb.bench.backbones import BACKBONES, Workshop, backbone_label
+from ompb.bench.backbones import Workshop, backbone_label, backbone_names
 from ompb.bench.methods import method_names
 from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
+from ompb.bench.registry import add_file
 from ompb.bench.runner import ALL, Grid, run
 from ompb.bench.store import Cell, Store, collect, export, exported, replacing
 from ompb.bench.tables import TABLES, make_table, paper_folder, render
@@ -32,12 +33,16 @@ cannot follow a protocol, or does not fit the data, is left out of "{ALL}" and r
 The protocol says what a method is shown before it forecasts: "{HONEST}" is what a deployment has; "one-step", that of
 the paper's main tables, shows rows that have not come yet.
 
+Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
+of your package.
+
 With several --jobs, set OMP_NUM_THREADS=1.
 
 \b
 Data sets:  {", ".join(NAMES)}
-Backbones:  {", ".join(BACKBONES)}
+Backbones:  {", ".join(backbone_names())}
 Protocols:  {", ".join(ACCEPTED)}
+Methods:    see ompb bench list
 
 \b
 Examples:
@@ -108,10 +113,16 @@ def run_cells(
     folder: Annotated[
         Path | None, typer.Option(help="Where the data files are; by default the folder OMPB_DATA names, else data.")
     ] = None,
+    add: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE...", help="Python files that enter methods or forecasters.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     log: Annotated[bool, typer.Option("--log", help="Print a line for every cell that ends.")] = False,
 ) -> None:
     """Run cells and say how it went."""
+    added = tuple(add or ())
+    for file in added:
+        add_file(file)
     grid = Grid.of(
         dataset,
         [backbone_label(name, gpt2_weights) for name in backbone],
@@ -124,7 +135,7 @@ def run_cells(
     )
     for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
         say(reason)
-    workshop = Workshop(Store(store), folder, device, gpt2_checkpoint)
+    workshop = Workshop(Store(store), folder, device, gpt2_checkpoint, added)
     with progress("Running cells") as tick:
         report = run(grid.cells, workshop, jobs=jobs, progress=tick, log=say if log else None)
     for cell, problem in report.failed.items():

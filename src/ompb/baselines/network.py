@@ -1,0 +1,69 @@
+"""What methods that train a network online have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ompb.bench.contract import Pair, Setting, Task
+from ompb.errors import OptionError
+from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.trained import TrainedForecaster
+from ompb.types import Floats
+
+
+def needs_network(setting: Setting) -> str | None:
+    """Why a method that trains the backbone cannot take on a setting; None if it can."""
+    return None if setting.trainable else "it trains the weights of a network, and this forecaster is none"
+
+
+def load_network(task: Task) -> Backbone:
+    """A copy of the trained backbone that the method may change, in standardised units.
+
+    It stays in evaluation mode: dropout in updates on a single window would only add noise, and every run is the same.
+    """
+    if task.network is None:
+        raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
+    return TrainedForecaster.load(task.network, task.device).model
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that were trained offline: for GPT4TS not the frozen blocks of GPT-2."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def tensor(values: Floats | Sequence[Floats], like: Tensor) -> Tensor:
+    """Values in the type and on the device of a tensor."""
+    return torch.as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
+
+
+def batch(pairs: Iterable[Pair], like: Tensor) -> tuple[Tensor, Tensor]:
+    """Windows (n, context, C) and outcomes (n, H, C) of pairs."""
+    windows, outcomes = zip(*((pair.window, pair.outcome) for pair in pairs), strict=True)
+    return tensor(windows, like), tensor(outcomes, like)
+
+
+def known_mse(forecast: Tensor, outcome: Tensor) -> Tensor:
+    """Mean squared error over the cells that are known; 0 where none is."""
+    known = ~torch.isnan(outcome)
+    squares = torch.where(known, forecast - torch.where(known, outcome, forecast.detach()), 0.0) ** 2
+    return squares.sum() / known.sum().clamp(min=1)
+
+
+def forecast(model: nn.Module, window: Floats) -> Floats:
+    """What a model says of one window (context, C): (H, C)."""
+    with torch.inference_mode():
+        said: Tensor = model(tensor(window, next(model.parameters()))[None])[0]
+    return np.asarray(said.cpu().numpy(), dtype=np.float64)
+
+
+def source_pairs(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Every window (n, context, C) of the source and its outcome (n, H, C), in time order, as views."""
+    windows = sliding_window_view(task.source[: -task.horizon], task.context, axis=0).transpose(0, 2, 1)
+    outcomes = sliding_window_view(task.source[task.context :], task.horizon, axis=0).transpose(0, 2, 1)
+    return windows, outcomes
