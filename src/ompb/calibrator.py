@@ -106,8 +106,7 @@ class Calibrator:
         leads = np.arange(horizon, dtype=np.float64)
         features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
         stride = settings.stride or horizon
-        spread, newest, moments = data.read_learning(features, progress)
-        head = SourceHead.from_moments(moments, settings.anchor)
+        spread, newest, head = data.read_learning(features, settings.anchor, progress)
         law = SourceLaw(
             channels=values.shape[1],
             settings=settings,
@@ -173,17 +172,22 @@ class _Source:
     centre: Floats
     scale: Floats
 
-    def read_learning(self, features: FeatureMap, progress: Progress | None) -> tuple[_Batch, _Batch, Moments]:
-        """Every learning window once: the spread and the newest ones kept, moments of all."""
+    def read_learning(
+        self, features: FeatureMap, anchor: float, progress: Progress | None
+    ) -> tuple[_Batch, _Batch, SourceHead]:
+        """Every learning window once: the spread and the newest ones kept, the source head of all."""
         lanes = self.values.shape[1]
-        moments = Moments.empty(self.values, lanes, features.size, self.horizon)
+        moments, window_moments = (
+            Moments.empty(self.values, lanes, size, self.horizon) for size in (features.size, features.of_window)
+        )
         count = self.split - self.context - self.horizon + 1
         kept = np.unique(np.linspace(0, count - 1, min(SPREAD, count)).astype(int))
         spread: list[_Batch] = []
         newest: list[_Batch] = []
         for first, batch in self._batches(range(self.context - 1, self.context - 1 + count)):
-            raw, _ = features(batch.windows, batch.base)
+            raw, profile = features(batch.windows, batch.base)
             moments.add(raw, batch.outcomes - batch.base)
+            window_moments.add(raw[..., : features.of_window], batch.outcomes - profile)
             done = first + batch.base.shape[1]
             here = kept[(kept >= first) & (kept < done)] - first
             spread.append(_take(batch, here))
@@ -192,7 +196,8 @@ class _Source:
                 progress(done, count)
         spread_batch = _join(spread)
         known = np.flatnonzero(np.isfinite(spread_batch.outcomes).any(axis=(0, 2)))
-        return _take(spread_batch, known), _join(newest), moments
+        head = SourceHead.from_moments(moments, window_moments, anchor)
+        return _take(spread_batch, known), _join(newest), head
 
     def read_certificate(self, stride: int) -> _Batch:
         """Windows that lie, outcome and all, after the split."""
@@ -238,10 +243,10 @@ def _probe(head: SourceHead, features: FeatureMap, batch: _Batch) -> Probe:
 def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
     """tau_y, tau_d and the null of the disagreement, from learning windows under the posterior a stream starts with."""
     settings, reader = law.settings, law.reader
-    lanes, horizon, _ = law.head.weights.shape
+    lanes = law.head.weights.shape[0]
     posterior = Posterior.start(law.head.weights, np.asarray(settings.discounts), 0)
     belief = np.zeros((lanes, 1)) + reader.prior
-    squared, made = reader.look(spread, np.zeros((lanes, horizon)), posterior)
+    squared, made = reader.look(spread, posterior)
     tau_y = float(np.sqrt(np.quantile(reader.risk(squared, belief), TAU_Y_QUANTILE)))
     # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same member twice
     gaps = reader.gaps(made, expected_pair(belief, reader.mean_noise, len(settings.discounts)))

@@ -30,7 +30,6 @@ class Settings:
     anchor: float = 50.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
     profile: bool = True  # seasonal profile as features and as a member
-    bias_rate: float = 0.05  # of the member that follows the running bias of the forecaster; 0 = it never moves
     online: bool = True  # False: the head stays as the source left it
     patience: int = 32  # rows back that a late cell is still learned
 
@@ -105,7 +104,6 @@ class Settings:
             self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
         )
         _require(self.conformal_rate >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
-        _require(0 <= self.bias_rate <= 1, "bias_rate", self.bias_rate, "a number in [0, 1]")
 
 
 def _is_count(value: object, least: int) -> bool:

@@ -68,15 +68,14 @@ def moved_stream(cal: Calibrator, rows: int = 70) -> Stream:
     return stream
 
 
-PRIOR = np.asarray([0.6, *[0.4 / 4] * 4])  # backbone, profile, running bias, two heads
+PRIOR = np.asarray([0.6, *[0.4 / 4] * 4])  # backbone, profile, regression, two heads
 FIRST_HEAD = 3
 
 
 @dataclass(frozen=True)
 class Law:
-    """What the members that move say: the running bias (N, H) and the law of the heads."""
+    """The law of the heads, the members that move."""
 
-    bias: Floats
     posterior: Posterior
 
     @property
@@ -89,10 +88,10 @@ class Law:
 
     def copy(self) -> Law:
         heads = replace(self.posterior, mean=np.array(self.mean), covariance=np.array(self.covariance))
-        return Law(np.array(self.bias), heads)
+        return Law(heads)
 
     def with_covariance(self, covariance: Floats) -> Law:
-        return Law(self.bias, replace(self.posterior, covariance=covariance))
+        return Law(replace(self.posterior, covariance=covariance))
 
 
 def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
@@ -101,7 +100,7 @@ def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
     for n, m in np.ndindex(CHANNELS, 2):
         np.testing.assert_array_equal(heads.mean[n, m], cal.law.head.weights[n])
         np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.law.features.size))
-    return Law(np.zeros((CHANNELS, HORIZON)), heads), np.tile(PRIOR, (CHANNELS, 1))
+    return Law(heads), np.tile(PRIOR, (CHANNELS, 1))
 
 
 @dataclass
@@ -110,7 +109,7 @@ class Looked:
 
     phi: Floats  # (N, n, F)
     outcomes: Floats  # (N, n, H)
-    still: Floats  # backbone and profile: (N, 2, n, H)
+    still: Floats  # backbone, profile and regression: (N, 3, n, H)
 
 
 def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
@@ -125,7 +124,9 @@ def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
         white = cal.law.head.whiten(raw)[:, 0]
         phi.append(white)
         outcomes.append(((values[origin + 1 : origin + 1 + HORIZON] - cal.centre) / cal.scale).T)
-        still.append(np.stack([base.T, profile.T], axis=1))
+        of_window = raw[:, 0, : cal.law.features.of_window]
+        regression = profile.T + np.einsum("ng,ngh->nh", of_window, cal.law.head.regression)
+        still.append(np.stack([base.T, profile.T, regression], axis=1))
     return Looked(np.stack(phi, 1), np.stack(outcomes, 1), np.stack(still, 2))
 
 
@@ -137,9 +138,8 @@ def certificate_origins(rows: int = ROWS, split: int = SPLIT, stride: int = HORI
 
 def member_forecasts(looked: Looked, law: Law) -> Floats:
     """Mean forecast of every member, (N, K, n, H)."""
-    biased = looked.still[:, :1] + law.bias[:, None, None]
     heads = looked.still[:, :1] + np.einsum("nmhf,nwf->nmwh", law.mean, looked.phi)
-    return np.concatenate([looked.still, biased, heads], axis=1)
+    return np.concatenate([looked.still, heads], axis=1)
 
 
 def twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> tuple[Floats, Floats]:
@@ -171,9 +171,8 @@ def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draw
     out = np.empty((draws, lanes, windows, leads))
     for n in range(lanes):
         chosen = rng.choice(members, size=draws, p=belief[n])
-        out[chosen == 0, n] = looked.still[n, 0]
-        out[chosen == 1, n] = looked.still[n, 1]
-        out[chosen == 2, n] = looked.still[n, 0] + law.bias[n]
+        for still in range(FIRST_HEAD):
+            out[chosen == still, n] = looked.still[n, still]
         for m in range(2):
             here = np.flatnonzero(chosen == FIRST_HEAD + m)
             for h in range(leads):
@@ -185,13 +184,13 @@ def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draw
 
 def read(reader: Reader, probe: Probe, law: Law, belief: Floats) -> tuple[Floats, Floats]:
     """The reader's risk (n,) and gaps (n, pairs) of a series on windows with outcomes."""
-    squared, made = reader.look(probe, law.bias, law.posterior)
+    squared, made = reader.look(probe, law.posterior)
     return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(made, reader.pairs(belief))[0])
 
 
 def law_of(stream: Stream) -> tuple[Law, Floats]:
     lanes = stream._state.lanes
-    return Law(np.asarray(lanes.bias.value), lanes.posterior), np.asarray(lanes.gate.belief())
+    return Law(lanes.posterior), np.asarray(lanes.gate.belief())
 
 
 def present_certificate(stream: Stream, row: Floats) -> Certificate:
@@ -326,7 +325,7 @@ def test_drawn_disagreement_has_the_mean_of_weight_space(
     looked = look(cal, series(), certificate_origins()[:windows])
     rng = np.random.default_rng(21)
     probe = cal.law.probe.part(0, windows)
-    made = cal.law.reader.look(probe, law.bias, law.posterior)[1]
+    made = cal.law.reader.look(probe, law.posterior)[1]
     readings = []
     for _ in range(4000):
         reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS)))

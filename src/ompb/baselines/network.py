@@ -29,7 +29,8 @@ def load_network(task: Task) -> Backbone:
     """
     if task.network is None:
         raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
-    return TrainedForecaster.load(task.network, task.device).model
+    with torch.random.fork_rng(devices=[]):  # building a network draws weights, even if saved ones replace them
+        return TrainedForecaster.load(task.network, task.device).model
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
@@ -39,7 +40,8 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
 
 def tensor(values: Floats | Sequence[Floats], like: Tensor) -> Tensor:
     """Values in the type and on the device of a tensor."""
-    return torch.as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
+    # Copied, since rows of a stream are read-only, which torch warns of.
+    return torch.as_tensor(np.array(values), dtype=like.dtype, device=like.device)
 
 
 def batch(pairs: Iterable[Pair], like: Tensor) -> tuple[Tensor, Tensor]:

@@ -35,7 +35,7 @@ class Probe:
     """
 
     phi: Array  # whitened features: (N, n, F)
-    still: Array  # errors of the members that never move (backbone, profile): (N, I, n, H)
+    still: Array  # errors of the members that never move (backbone, profile, regression): (N, I, n, H)
     weight: Array  # of each lead in the series' mean squared error times C, 0 where missing: (N, n, H)
 
     def part(self, first: int, last: int) -> Probe:
@@ -80,21 +80,20 @@ class Reader:
     def build(cls, channels: int, noise: Array, has_profile: bool, uniforms: Array, settings: Settings) -> Reader:
         """A reader whose scales are still to be chosen."""
         xp = namespace(noise)
-        others = len(settings.discounts) + (2 if has_profile else 1)  # heads, running bias, profile
+        others = len(settings.discounts) + (2 if has_profile else 1)  # heads, regression, profile
         backbone = settings.backbone_prior
         prior = xp.asarray([backbone, *[(1 - backbone) / others] * others], dtype=noise.dtype)
         mean_noise = settings.posterior_scale * xp.mean(noise, axis=-1, keepdims=True)
         return cls(channels, noise, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
 
-    def look(self, probe: Probe, bias: Array, posterior: Posterior) -> tuple[Array, Array]:
+    def look(self, probe: Probe, posterior: Posterior) -> tuple[Array, Array]:
         """Expected squared error of every member (N, n, K), makings of the disagreement, on windows with outcomes.
 
         Both in closed form, no sampling: a head's error is that of its mean plus its output variance.
         """
         xp = namespace(probe.phi)
-        biased = probe.still[:, :1] - bias[:, None, None]
         heads = probe.still[:, :1] - posterior.correction(probe.phi)
-        errors = xp.permute_dims(xp.concat([probe.still, biased, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
+        errors = xp.permute_dims(xp.concat([probe.still, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
         leverage = xp.matrix_transpose(posterior.leverage(probe.phi))  # (N, n, M)
         squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
         noise = self.settings.posterior_scale * xp.matmul(probe.weight, self.noise[..., None])  # (N, n, 1)
@@ -185,7 +184,6 @@ class Certifier:
         self,
         reader: Reader,
         probe: Probe,
-        bias: Array,
         posterior: Posterior,
         belief: Array,
         moves: Array,
@@ -198,7 +196,7 @@ class Certifier:
         xp = namespace(belief)
         self.steps += 1
         if (self.steps - 1) % reader.settings.reread == 0:
-            self._reread(reader, probe, bias, posterior, belief)
+            self._reread(reader, probe, posterior, belief)
         place = (self.steps - 1) % reader.settings.ring
         made = makings(moves[:, None], leverage[:, None])
         self.ring_made[:, place] = made[:, 0]
@@ -209,13 +207,13 @@ class Certifier:
         terms["disagreement"] = xp.abs(terms["source_disagreement"] - target)
         return terms
 
-    def _reread(self, reader: Reader, probe: Probe, bias: Array, posterior: Posterior, belief: Array) -> None:
+    def _reread(self, reader: Reader, probe: Probe, posterior: Posterior, belief: Array) -> None:
         """Read the next certificate windows (all of them the first time), then every term under the present belief."""
         xp = namespace(belief)
         settings, windows, first = reader.settings, self.windows, self.position
         last = min(first + (windows if self.steps == 1 else settings.reread), windows)
         part = probe.part(first, last)
-        self.squared[:, first:last], self.source_made[:, first:last] = reader.look(part, bias, posterior)
+        self.squared[:, first:last], self.source_made[:, first:last] = reader.look(part, posterior)
         self.position = last % windows
         self.pairs = reader.pairs(belief)
         seen = min(self.steps - 1, settings.ring)

@@ -1,11 +1,13 @@
 r"""What the head sees: a short vector of features per lane, from the window and the base forecast alone.
 
 With B an orthonormal basis over the horizon (level, trend, harmonics of the season), z the base forecast, p the
-seasonal profile of the window tiled over the horizon, and l the window's level:
+seasonal profile of the window tiled over the horizon, l the window's level, and d how far its newest rows are off the
+profile:
 
-.. math:: \phi = [\,1,\; B^T (z - l),\; B^T (p - l)\,]
+.. math:: \phi = [\,1,\; B^T (p - l),\; d,\; B^T (z - l)\,]
 
-Taking everything relative to the level means that a level shift of the inputs need not be learned.
+Taking everything relative to the level means that a level shift of the inputs need not be learned. If no season fits
+into the window there is no profile: the level, its last value, takes its place.
 """
 
 from __future__ import annotations
@@ -54,40 +56,48 @@ def horizon_basis(leads: Array, season: int | None, size: int) -> Array:
 class FeatureMap:
     """From windows (N, n, L) and base forecasts (N, n, H) to features (N, n, F).
 
-    Everything is linear in the window and the base forecast, so it is kept as matrices: with l = w a the level and
-    p = w R the profile, phi = [1, (z - l) B, (w R - l) B].
+    Everything is linear in the window and the base forecast, so it is kept as matrices: with l = w a the level,
+    p = w R the profile and d = w D, phi = [1, (w R - l) B, w D, (z - l) B].
     """
 
-    from_window: Array  # (L, F), with the profile's (L, H) beside it: (L, F + H) where there is one
+    from_window: Array  # (L, F + H): the features' part, then R
     from_base: Array  # (H, F)
-    has_profile: bool
+    of_window: int  # G: the first so many features know the window alone
+    has_profile: bool  # else R repeats the level
 
     @classmethod
     def build(cls, leads: Array, season: int | None, context: int, basis_size: int, use_profile: bool) -> FeatureMap:
         """The map for leads 0 .. H-1; the profile needs a whole season in the window."""
         xp = namespace(leads)
+        has_profile = season is not None and season <= context and use_profile
         basis = horizon_basis(leads, season, basis_size)
         level = level_weights(leads, season, context)
         through_level = level[:, None] * xp.sum(basis, axis=0)
-        one_w, one_z = xp.zeros_like(through_level[:, :1]), xp.zeros_like(basis[:, :1])
-        if season is None or season > context or not use_profile:
-            return cls(xp.concat([one_w, -through_level], axis=1), xp.concat([one_z, basis], axis=1), False)
-        profile = seasonal_profile(leads, season, context)
-        from_window = [one_w, -through_level, xp.matmul(profile, basis) - through_level, profile]
-        return cls(xp.concat(from_window, axis=1), xp.concat([one_z, basis, xp.zeros_like(basis)], axis=1), True)
+        blank, deviations = xp.zeros_like(level[:, None]), deviation_weights(leads, season, context)
+        if has_profile:
+            assert season is not None
+            profile = seasonal_profile(leads, season, context)
+            of_window = [blank, xp.matmul(profile, basis) - through_level, deviations]
+        else:
+            profile = level[:, None] * xp.ones_like(leads)
+            of_window = [blank, deviations]
+        from_window = xp.concat([*of_window, -through_level, profile], axis=1)
+        count = sum(part.shape[1] for part in of_window)
+        from_base = xp.concat([xp.zeros((leads.shape[0], count), dtype=leads.dtype), basis], axis=1)
+        return cls(from_window, from_base, count, has_profile)
 
     @property
     def size(self) -> int:
         """F, the number of features."""
         return int(self.from_base.shape[1])
 
-    def __call__(self, windows: Array, base: Array) -> tuple[Array, Array | None]:
-        """Features (N, n, F) and, where there is one, the profile (N, n, H)."""
+    def __call__(self, windows: Array, base: Array) -> tuple[Array, Array]:
+        """Features (N, n, F) and the profile (N, n, H); where there is none, the level in its place."""
         xp = namespace(windows)
         seen = xp.matmul(windows, self.from_window)
         phi = seen[..., : self.size] + xp.matmul(base, self.from_base)
         phi[..., 0] = 1.0
-        return phi, seen[..., self.size :] if self.has_profile else None
+        return phi, seen[..., self.size :]
 
 
 def seasonal_profile(leads: Array, season: int, context: int) -> Array:
@@ -97,6 +107,30 @@ def seasonal_profile(leads: Array, season: int, context: int) -> Array:
     place = xp.astype(xp.arange(context), leads.dtype)[:, None]
     same_phase = (leads[None, :] - (place - context)) % season == 0
     return xp.where((place >= context - whole * season) & same_phase, 1 / whole, xp.zeros_like(place * leads))
+
+
+def deviation_weights(like: Array, season: int | None, context: int) -> Array:
+    """D (L, 2 or 3): w D says how far the newest rows are off their phase's mean, or off the last row without a season.
+
+    First the newest row by itself (nothing to say without a season), then exponentially weighted means whose memory is
+    a quarter of a season and a season; of the window, where no season fits into it.
+    """
+    xp = namespace(like)
+    place = xp.astype(xp.arange(context), like.dtype)
+    newest = xp.where(place == context - 1, xp.ones_like(place), 0.0)
+    if season is None or season > context:
+        span, columns = context, []
+        usual = newest[:, None] * xp.ones_like(place)  # w usual repeats the last row
+    else:
+        span, columns = season, [newest]
+        whole = context // season
+        same_phase = (place[:, None] - place) % season == 0
+        usual = xp.where((place >= context - whole * season)[:, None] & same_phase, 1 / whole, xp.zeros_like(place))
+    for memory in (span / 4, span):
+        fading = xp.exp((place - context) / memory)
+        columns.append(fading / xp.sum(fading))
+    weights = xp.stack(columns, axis=-1)
+    return weights - xp.matmul(usual, weights)
 
 
 def level_weights(like: Array, season: int | None, context: int) -> Array:

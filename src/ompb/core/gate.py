@@ -1,7 +1,7 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
-Members are, in this order, the backbone, the seasonal profile (where there is one), the running bias and the heads.
-Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
+Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
+heads. Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
 revealed rows:
 
 .. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace
-from ompb.core.bias import RunningBias
 from ompb.core.certificate import Certifier, Probe, Reader
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate
@@ -34,7 +33,7 @@ class SourceLaw:
 
     @property
     def members(self) -> int:
-        """K: backbone, profile where there is one, running bias, heads."""
+        """K: backbone, profile where there is one, window regression, heads."""
         return int(self.reader.prior.shape[0])
 
 
@@ -57,7 +56,6 @@ PRECISION, SHRINK, EXTRA = 1, 2, 3
 class Lanes:
     """Online state of N lanes."""
 
-    bias: RunningBias
     posterior: Posterior
     gate: Gate
     intervals: Intervals
@@ -87,7 +85,6 @@ class Lanes:
             channels=law.channels,
         )
         return cls(
-            RunningBias(xp.zeros_like(head.noise), settings.bias_rate),
             posterior,
             gate,
             Intervals.start(head.base_variance, settings.interval_discount, settings.conformal_rate),
@@ -100,7 +97,6 @@ class Lanes:
         """The newest row has arrived: cells (N,), NaN where missing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
-            self.bias.learn(errors[..., 0], heard, age=0)
             self.posterior.absorb(row, errors[..., 0], heard)
             self.gate.fade()
             self.gate.learn(errors[..., : law.members], leads, age=0)
@@ -110,7 +106,6 @@ class Lanes:
         """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing."""
         errors, heard, leads = self._mature(law, row, values)
         if law.settings.online:
-            self.bias.learn(errors[..., 0], heard, age=newest - row)
             self.posterior.absorb_late(row, newest, errors[..., 0], heard)
             self.gate.learn(errors[..., : law.members], leads, age=newest - row)
 
@@ -134,8 +129,7 @@ class Lanes:
         xp = namespace(windows)
         seen = view(law.head, law.features, windows[:, None], base[:, None])
         heads = seen.still[0] + self.posterior.correction(seen.phi)
-        biased = (base + self.bias.value)[:, None, None]
-        forecasts = xp.concat([*seen.still, biased, heads], axis=1)[:, :, 0]  # (N, K, H)
+        forecasts = xp.concat([*seen.still, heads], axis=1)[:, :, 0]  # (N, K, H)
         moves = forecasts - base[:, None]
         belief = self.gate.belief()
         weights = self.gate.weights(belief) if law.settings.online else belief
@@ -152,5 +146,5 @@ class Lanes:
         self.realised.issued(origin)
         terms = None
         if self.certifier is not None:
-            terms = self.certifier.step(law.reader, law.probe, self.bias.value, self.posterior, belief, moves, leverage)
+            terms = self.certifier.step(law.reader, law.probe, self.posterior, belief, moves, leverage)
         return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths, terms)

@@ -5,6 +5,11 @@ and n_0 the anchor in windows, features are whitened by T with T^T T = (n_0 G)^{
 source's word, worth n_0 windows, is the standard normal around the source head
 
 .. math:: v_h = n_0 \, T \, \overline{\phi\, r_h},\qquad \sigma_h^2 = \overline{(r_h - \phi^T T^T v_h)^2}
+
+The *window regression* is fitted beside it, to what the seasonal profile p leaves over, from the G features that know
+the window alone. It never moves. As it is relative to the level it follows a level shift without any outcome.
+
+.. math:: \hat y_h = p_h + \phi_G^T u_h,\qquad u_h = G_{GG}^{-1} \, \overline{\phi_G\, (y_h - p_h)}
 """
 
 from __future__ import annotations
@@ -50,6 +55,15 @@ class Moments:
         self.squared += xp.sum(clean**2, axis=1)
         self.known += xp.sum(xp.astype(is_known, phi.dtype), axis=1)
 
+    def means(self) -> tuple[Array, Array]:
+        """G (N, F, F), which can be inverted, and the mean of phi r_h (N, F, H)."""
+        xp = namespace(self.gram)
+        size = self.gram.shape[-1]
+        gram = self.gram / self.windows
+        diagonal = RIDGE * xp.linalg.trace(gram)[:, None, None] / size
+        known = xp.where(self.known > 0, self.known, 1.0)
+        return gram + diagonal * xp.eye(size, dtype=gram.dtype), self.cross / known[:, None, :]
+
 
 @dataclass(frozen=True)
 class SourceHead:
@@ -59,19 +73,16 @@ class SourceHead:
     weights: Array  # v: (N, H, F)
     noise: Array  # sigma_h^2, of the source head: (N, H)
     base_variance: Array  # mean squared error of the bare forecaster: (N, H)
+    regression: Array  # u, of the window regression: (N, G, H)
 
     @classmethod
-    def from_moments(cls, moments: Moments, anchor: float) -> SourceHead:
-        """Solve the equations above."""
+    def from_moments(cls, moments: Moments, window_moments: Moments, anchor: float) -> SourceHead:
+        """Solve the equations above: moments of phi and y - z, and of phi_G and y - p."""
         xp = namespace(moments.gram)
-        size = moments.gram.shape[-1]
         known = xp.where(moments.known > 0, moments.known, 1.0)
-        gram = moments.gram / moments.windows
-        diagonal = RIDGE * xp.linalg.trace(gram)[:, None, None] / size
-        gram = gram + diagonal * xp.eye(size, dtype=gram.dtype)
+        gram, cross = moments.means()
         values, vectors = xp.linalg.eigh(gram)
         whitening = vectors / xp.sqrt(anchor * values)[:, None, :]
-        cross = moments.cross / known[:, None, :]
         weights = anchor * xp.matmul(xp.matrix_transpose(whitening), cross)
         # mean (r - phi^T u)^2 = mean r^2 - 2 u^T mean(phi r) + u^T G u, with u = T^T v
         raw = xp.matmul(whitening, weights)
@@ -79,7 +90,8 @@ class SourceHead:
         base_variance = moments.squared / known
         noise = xp.maximum(base_variance - fit, LEAST_NOISE)
         weights = xp.asarray(xp.matrix_transpose(weights), copy=True)
-        return cls(whitening, weights, noise, xp.maximum(base_variance, LEAST_NOISE))
+        regression = xp.linalg.solve(*window_moments.means())
+        return cls(whitening, weights, noise, xp.maximum(base_variance, LEAST_NOISE), regression)
 
     def whiten(self, phi: Array) -> Array:
         """T phi for features (N, n, F)."""
@@ -92,12 +104,12 @@ class Views:
     """All that is said of n windows before the head has moved."""
 
     phi: Array  # whitened: (N, n, F)
-    still: tuple[Array, ...]  # forecasts of the backbone and, where there is one, the profile: each (N, 1, n, H)
+    still: tuple[Array, ...]  # forecasts of backbone, profile (where there is one), regression: each (N, 1, n, H)
 
 
 def view(head: SourceHead, features: FeatureMap, windows: Array, base: Array) -> Views:
     """From windows (N, n, L) and base forecasts (N, n, H), both standardised."""
     raw, profile = features(windows, base)
-    phi = head.whiten(raw)
-    still = (base[:, None],) if profile is None else (base[:, None], profile[:, None])
-    return Views(phi, still)
+    regression = profile + namespace(raw).matmul(raw[..., : features.of_window], head.regression)
+    habits = (profile, regression) if features.has_profile else (regression,)
+    return Views(head.whiten(raw), tuple(forecast[:, None] for forecast in (base, *habits)))

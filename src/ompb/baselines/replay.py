@@ -1,0 +1,188 @@
+"""Plain online gradient descent, and two forms that replay a small memory of the stream against forgetting.
+
+GD is the naive online learner that every publication compares with. ER: Chaudhry et al., "On Tiny Episodic Memories in
+Continual Learning", 2019. DER++: Buzzega et al., "Dark Experience for General Continual Learning", NeurIPS 2020. Both
+as later papers on online forecasting run them (FSNet, ICLR 2023; OneNet, NeurIPS 2023; PROCEED, KDD 2025).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ompb.baselines.network import batch, forecast, known_mse, load_network, needs_network, trainable
+from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb.bench.methods import method
+from ompb.errors import OptionError
+from ompb.forecasters.torch.base import Backbone
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """Options of all three; with both weights 0 nothing is remembered. The defaults are PROCEED's.
+
+    Continual-learning papers tune the weights per data set; the forecasting papers use 0.2 throughout.
+    """
+
+    learning_rate: float = 3e-5  # of Adam; published for PatchTST on ETTh2
+    label_weight: float = 0.0  # of the error on remembered outcomes
+    output_weight: float = 0.0  # of the distance to remembered forecasts
+    capacity: int = 500  # windows remembered
+    drawn: int = 8  # windows replayed at each step
+
+    def __post_init__(self) -> None:
+        if not 0 < self.learning_rate < math.inf:
+            raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 3e-5.")
+        for name in ("label_weight", "output_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise OptionError(f"{name} = {getattr(self, name)} is not accepted; pass 0 or more, like 0.2.")
+        for name in ("capacity", "drawn"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise OptionError(f"{name} = {value!r} is not accepted; pass a whole number from 1.")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether anything is replayed."""
+        return self.label_weight > 0 or self.output_weight > 0
+
+
+GD = ReplaySettings()
+ER = ReplaySettings(label_weight=0.2)
+# The forecasting papers' DER++ has remembered forecasts only. The original adds remembered labels from a second draw:
+# pass label_weight=0.2 as well for that.
+DER_PLUS_PLUS = ReplaySettings(output_weight=0.2)
+
+
+class Experience(NamedTuple):
+    """One window, or several stacked, with the outcome and what the network said when it was learned."""
+
+    window: Tensor  # (context, C)
+    outcome: Tensor  # (H, C)
+    output: Tensor  # (H, C)
+
+
+@dataclass(slots=True, eq=False)
+class Reservoir:
+    r"""A uniform sample of all that was offered, of bounded size.
+
+    The i-th offered (from 1) is kept for certain while there is room, and later with probability capacity / i in place
+    of a random one: so each of the i is held with probability min(1, capacity / i).
+    """
+
+    capacity: int
+    random: np.random.Generator
+    offered: int = 0
+    held: list[Experience] = dataclasses.field(default_factory=list)
+
+    def offer(self, experience: Experience) -> None:
+        """Keep it, or not."""
+        self.offered += 1
+        if len(self.held) < self.capacity:
+            self.held.append(experience)
+            return
+        place = int(self.random.integers(self.offered))
+        if place < self.capacity:
+            self.held[place] = experience
+
+    def draw(self, count: int) -> Experience:
+        """So many different ones, stacked, or all if there are fewer; at least one must be held."""
+        places = self.random.choice(len(self.held), size=min(count, len(self.held)), replace=False)
+        return Experience(*(torch.stack(parts) for parts in zip(*(self.held[p] for p in places), strict=True)))
+
+
+class Term(NamedTuple):
+    """A part of the loss: the weight of the mean squared error between what is said of windows and targets."""
+
+    weight: float
+    windows: Tensor  # (n, context, C)
+    targets: Tensor  # (n, H, C)
+
+
+@dataclass(slots=True, eq=False)
+class Replay:
+    r"""One Adam step on each pair as its outcome is complete, with remembered ones beside it.
+
+    .. math:: \mathrm{MSE}(f_\theta(X), Y) + \alpha\, \mathrm{MSE}(f_\theta(X'), Y')
+              + \beta\, \mathrm{MSE}(f_\theta(X''), \hat Y'')
+
+    with (X', Y') and (X'', Y''-hat) two draws from the reservoir, Y''-hat being the forecast when X'' was learned. GD
+    has neither term, ER the first, DER++ as published for forecasting the second. Weights and Adam's moments are kept
+    along the stream. The publications start from the moments of training, which a forecaster's file does not hold, so
+    here they start at zero.
+    """
+
+    config: ReplaySettings
+    model: Backbone
+    optimizer: torch.optim.Adam
+    pairs: Pairs
+    memory: Reservoir
+
+    @classmethod
+    def start(cls, task: Task, settings: ReplaySettings) -> Replay:
+        """Before the stream."""
+        model = load_network(task)
+        optimizer = torch.optim.Adam(trainable(model), lr=settings.learning_rate, fused=True)
+        memory = Reservoir(settings.capacity, np.random.default_rng(task.seed))
+        return cls(settings, model, optimizer, Pairs(task.horizon), memory)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What it runs with."""
+        return dataclasses.asdict(self.config)
+
+    def step(self, moment: Moment) -> Prediction:
+        """Learn the pairs that are complete, then forecast."""
+        for pair in self.pairs.completed(moment):
+            if not np.isnan(pair.outcome).all():  # else Adam would still move, by its moments alone
+                self._learn(pair)
+        return Prediction(forecast(self.model, moment.window))
+
+    def _learn(self, pair: Pair) -> None:
+        windows, outcomes = batch([pair], like=next(self.model.parameters()))
+        terms = [Term(1.0, windows, outcomes), *self._replayed()]
+        # One pass for all terms: the network treats windows apart from each other.
+        said = self.model(torch.cat([term.windows for term in terms])).split([len(term.windows) for term in terms])
+        losses = [term.weight * known_mse(part, term.targets) for term, part in zip(terms, said, strict=True)]
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        if self.config.remembers:
+            # A copy of its own, not a view that would keep the whole pass.
+            self.memory.offer(Experience(windows[0], outcomes[0], said[0][0].detach().clone()))
+
+    def _replayed(self) -> list[Term]:
+        """The terms with a weight, each with a draw of its own; none before anything is remembered."""
+        config, terms = self.config, list[Term]()
+        if self.memory.held and config.label_weight:
+            past = self.memory.draw(config.drawn)
+            terms.append(Term(config.label_weight, past.window, past.outcome))
+        if self.memory.held and config.output_weight:
+            past = self.memory.draw(config.drawn)
+            terms.append(Term(config.output_weight, past.window, past.output))
+        return terms
+
+
+@method("gd", unfit=needs_network)
+def gd(task: Task) -> Method:
+    """Online gradient descent."""
+    return Replay.start(task, GD)
+
+
+@method("er", unfit=needs_network)
+def er(task: Task) -> Method:
+    """Experience replay."""
+    return Replay.start(task, ER)
+
+
+@method("der++", unfit=needs_network)
+def der_plus_plus(task: Task) -> Method:
+    """Dark experience replay."""
+    return Replay.start(task, DER_PLUS_PLUS)

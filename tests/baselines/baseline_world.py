@@ -1,0 +1,79 @@
+"""A small world for methods that adapt a network: a trained TCN, its source, and a stream whose level has moved."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ompb.bench.contract import Method, Moment, Prediction, Task, moments
+from ompb.bench.methods import make
+from ompb.bench.protocols import Clock
+from ompb.datasets.synthetic import shifted_stream
+from ompb.forecasters.torch import TrainedForecaster, TrainingConfig, configure, train
+from ompb.types import Floats
+
+CONTEXT, HORIZON, SEASON, CHANNELS, STEPS = 24, 4, 12, 2, 90
+ROWS = CONTEXT - 1 + STEPS + HORIZON
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Everything standardised with the source."""
+
+    source: Floats
+    stream: Floats
+    source_base: Floats
+    base: Floats
+    network: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> "World":
+        source, stream = shifted_stream(
+            "level", seed=1, source_rows=400, target_rows=ROWS, channels=CHANNELS, season=SEASON
+        )
+        mean, sd = source.mean(axis=0), source.std(axis=0)
+        config = configure("tcn", context=CONTEXT, horizon=HORIZON, channels=CHANNELS)
+        trained = train(config, source, TrainingConfig(epochs=3, batch=32, learning_rate=1e-3))
+        trained.save(folder / "tcn.safetensors")
+        source_base, base = ((trained(stretches(rows)) - mean) / sd for rows in (source, stream))
+        source, stream = ((rows - mean) / sd for rows in (source, stream))
+        return cls(source, stream, source_base, base, folder / "tcn.safetensors")
+
+    def task(self, protocol: str = "honest", seed: int = 0) -> Task:
+        """What a method is made from."""
+        return Task(
+            context=CONTEXT,
+            horizon=HORIZON,
+            season=SEASON,
+            protocol=protocol,
+            trainable=True,
+            source=self.source,
+            source_base=self.source_base,
+            seed=seed,
+            network=self.network,
+        )
+
+    def moments(self, protocol: str = "honest", stream: Floats | None = None, steps: int = STEPS) -> Iterator[Moment]:
+        """The first moments of a stream, by default the world's own."""
+        rows = self.stream if stream is None else stream
+        return moments(rows, rows, self.base[:steps], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+
+    def issue(self, name: str, protocol: str = "honest", stream: Floats | None = None, seed: int = 0) -> list[Prediction]:
+        """All that a method says of a stream."""
+        return said(make(name, self.task(protocol, seed)), self.moments(protocol, stream))
+
+    def network_copy(self) -> TrainedForecaster:
+        """The forecaster."""
+        return TrainedForecaster.load(self.network)
+
+
+def said(method: Method, told: Iterator[Moment]) -> list[Prediction]:
+    """What a method says, step by step."""
+    return [method.step(moment) for moment in told]
+
+
+def stretches(rows: Floats) -> Floats:
+    """Every window (n, CONTEXT, C) whose outcome lies inside the rows."""
+    windows = np.lib.stride_tricks.sliding_window_view(rows, CONTEXT, axis=0)[: len(rows) - CONTEXT - HORIZON + 1]
+    return np.asarray(windows.transpose(0, 2, 1))

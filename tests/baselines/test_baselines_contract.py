@@ -1,0 +1,130 @@
+"""What every baseline must keep to, whatever it does."""
+
+import pickle
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from baseline_world import CONTEXT, HORIZON, STEPS, World, said
+from ompb.bench.contract import Prediction
+from ompb.bench.methods import make, method_names, unfit
+
+BASELINES = (
+    "solid",
+    "solid++",
+    "onenet",
+    "proceed",
+    "gd",
+    "er",
+    "der++",
+    "tafas",
+    "petsa",
+    "cosa",
+    "dsof",
+    "elf",
+    "aci",
+    "dtaci",
+)
+STARTS_AS_BACKBONE = {"solid", "solid++", "gd", "er", "der++", "tafas", "petsa", "cosa", "aci", "dtaci"}
+PROTOCOLS = ("honest", "full", "one-step")
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World.make(tmp_path_factory.mktemp("world"))
+
+
+@cache
+def clean(world: World, name: str, protocol: str) -> list[Prediction]:
+    return world.issue(name, protocol)
+
+
+def assert_same(one: Prediction, other: Prediction) -> None:
+    np.testing.assert_array_equal(one.mean, other.mean)
+    assert (one.sd is None, one.intervals is None) == (other.sd is None, other.intervals is None)
+    if one.sd is not None:
+        np.testing.assert_array_equal(one.sd, other.sd)
+    for level, ends in (one.intervals or {}).items():
+        np.testing.assert_array_equal(ends, (other.intervals or {})[level])
+
+
+def able(name: str, protocol: str, world: World) -> None:
+    reason = unfit(name, world.task(protocol))
+    if reason is not None:
+        assert protocol == "one-step", f"{name} must run under {protocol}, but {reason}"
+        pytest.skip(reason)
+
+
+def test_every_baseline_is_found_by_its_entry_point() -> None:
+    assert set(BASELINES) <= set(method_names())
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("protocol", ["honest", "full"])
+@pytest.mark.parametrize("poison", [np.nan, 1e6])
+def test_nothing_issued_depends_on_later_rows(name: str, protocol: str, poison: float, world: World) -> None:
+    known = 60
+    stream = world.stream.copy()
+    stream[CONTEXT - 1 + known :] = poison  # the row after the last origin that is asked for
+    found = said(make(name, world.task(protocol)), world.moments(protocol, stream, known))
+    for one, other in zip(clean(world, name, protocol), found, strict=False):
+        assert_same(one, other)
+    assert len(found) == known
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_it_learns_and_stays_finite(name: str, protocol: str, world: World) -> None:
+    able(name, protocol, world)
+    issued = clean(world, name, protocol)
+    assert len(issued) == STEPS
+    assert all(np.isfinite(prediction.mean).all() for prediction in issued)
+    assert all(prediction.mean.shape == (HORIZON, world.stream.shape[1]) for prediction in issued)
+    if issued[0].intervals is None:
+        assert any(not np.allclose(p.mean, b) for p, b in zip(issued, world.base, strict=True))
+    else:
+        widths = [upper - lower for lower, upper in (p.intervals[0.8] for p in issued if p.intervals)]
+        assert any(not np.array_equal(one, other) for one, other in pairwise(widths))
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_one_seed_one_result_and_input_untouched(name: str, world: World) -> None:
+    stream, source = world.stream.copy(), world.source.copy()
+    again = world.issue(name)
+    copies = [prediction.mean.copy() for prediction in again]
+    for one, other in zip(clean(world, name, "honest"), again, strict=True):
+        assert_same(one, other)
+    np.testing.assert_array_equal(stream, world.stream)
+    np.testing.assert_array_equal(source, world.source)
+    np.testing.assert_array_equal(copies, [prediction.mean for prediction in again])
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_pickled_copy_goes_on_as_if_nothing_had_been(name: str, world: World) -> None:
+    method = make(name, world.task())
+    told = list(world.moments())
+    said(method, iter(told[:50]))
+    copy = pickle.loads(pickle.dumps(method))
+    for one, other in zip(clean(world, name, "honest")[50:], said(copy, iter(told[50:])), strict=True):
+        assert_same(one, other)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_missing_cells_never_reach_a_forecast(name: str, world: World) -> None:
+    holes = world.stream.copy()
+    holes[CONTEXT + 5, 0] = holes[CONTEXT + 9, :] = np.nan
+    filled = world.stream  # windows have no holes: those are filled before a method sees them
+    from ompb.bench.contract import moments
+    from ompb.bench.protocols import Clock
+
+    told = moments(holes, filled, world.base, Clock("honest", HORIZON, CONTEXT - 1), CONTEXT)
+    assert all(np.isfinite(p.mean).all() for p in said(make(name, world.task()), told))
+
+
+@pytest.mark.parametrize("name", sorted(STARTS_AS_BACKBONE))
+def test_it_starts_as_the_backbone(name: str, world: World) -> None:
+    np.testing.assert_allclose(clean(world, name, "honest")[0].mean, world.base[0], atol=1e-5)
