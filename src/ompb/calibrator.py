@@ -34,7 +34,7 @@ SPREAD, NEWEST = 512, 512
 # A source without error or disagreement still gets scales to divide by.
 LEAST_SCALE, TINY = 1e-9, 1e-300
 # High enough that stationary streams stay below it in 95 % of their steps, which the statistical tests hold it to.
-LEAST_NULL = 1.25
+LEAST_NULL = 2.0
 TAU_Y_QUANTILE, TAU_D_QUANTILE, NULL_QUANTILE = 0.9, 0.5, 0.99
 
 

@@ -55,8 +55,9 @@ def test_quiet_without_shift() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_quiet_on_every_seed_without_shift(seed: int) -> None:
-    assert loud(quiet_run(seed))[WARM_UP:].mean() <= 0.05
+def test_no_seed_is_loud_for_more_than_one_episode_without_shift(seed: int) -> None:
+    """A rare excursion of a stationary stream stays in the windows, and then in the ring, for that many rows."""
+    assert loud(quiet_run(seed))[WARM_UP:].sum() <= CONTEXT + WARM_UP
 
 
 def test_the_null_says_something() -> None:
