@@ -59,7 +59,9 @@ class World:
         rows = self.stream if stream is None else stream
         return moments(rows, rows, self.base[:steps], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
 
-    def issue(self, name: str, protocol: str = "honest", stream: Floats | None = None, seed: int = 0) -> list[Prediction]:
+    def issue(
+        self, name: str, protocol: str = "honest", stream: Floats | None = None, seed: int = 0
+    ) -> list[Prediction]:
         """All that a method says of a stream."""
         return said(make(name, self.task(protocol, seed)), self.moments(protocol, stream))
 

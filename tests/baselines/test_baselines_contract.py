@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from baseline_world import CONTEXT, HORIZON, STEPS, World, said
+
 from ompb.bench.contract import Prediction
 from ompb.bench.methods import make, method_names, unfit
 

@@ -319,7 +319,8 @@ def test_foreign_and_damaged_files_are_refused(source: Floats, tmp_path: Path, m
         ("etth", "tcn", (20, 256, 1e-3)),
         ("etth", "autoformer-canonical", (5, 256, 1e-3)),
         ("ili", "gpt4ts", (100, 64, 1e-4)),
-        ("weather", "tcn", (5, 256, 1e-3)),
+        ("weather-5k", "tcn", (5, 256, 1e-3)),
+        ("weather-stand-in", "gpt4ts", (10, 64, 1e-4)),
     ],
 )
 def test_recipes_are_the_papers(dataset: str, name: str, expected: tuple[int, int, float]) -> None:

@@ -212,9 +212,7 @@ def _torch_config(label: str, sizes: tuple[int, int, int], checkpoint: str | Non
 def _recipe(cell: Cell, config: BackboneConfig, device: str) -> TrainingConfig:
     from ompb.forecasters.torch import recipe
 
-    return recipe(
-        cell.dataset.partition("-")[0], config.backbone, cell.seed, device
-    )  # both weather sets share one recipe
+    return recipe(cell.dataset, config.backbone, cell.seed, device)
 
 
 def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:

@@ -39,7 +39,7 @@ def train(
     ``progress(done, total)`` is called after every batch. With a ``checkpoint`` path the state is written after every
     epoch; a later call with the same arguments goes on from there and ends, on a CPU, in the same bits as if never
     stopped. Raises ``FormatError`` if that file belongs to another training, ``ForecasterError`` if the loss is not
-    finite.
+    finite. On a GPU matrix products are rounded to TF32, as convolutions are there.
     """
     device = usable_device(training.device)
     rows = _source_rows(source, config.channels)
@@ -48,7 +48,7 @@ def train(
     sd[np.nanmin(rows, axis=0) == np.nanmax(rows, axis=0)] = 1.0  # a constant; its computed sd need not be exactly 0
     header = {**describe(config, training, mean, sd), "windows": len(starts)}
     saved = None if checkpoint is None else _saved_state(checkpoint, header)
-    with _own_random_state(training.seed, device):
+    with _own_random_state(training.seed, device), _tf32(device):
         run = _Run(build(config) if saved is None else blank(config), training, device)
         losses = [] if saved is None else run.resume(*saved)
         scaled = torch.from_numpy(((rows - mean) / sd).astype(np.float32)).to(device)
@@ -66,7 +66,9 @@ class _Run:
     def __init__(self, model: Backbone, training: TrainingConfig, device: torch.device) -> None:
         self.model, self.training, self.device = model.to(device), training, device
         trainable = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimiser = torch.optim.Adam(trainable, lr=training.learning_rate, betas=(0.9, 0.999), eps=1e-8)
+        self.optimiser = torch.optim.Adam(
+            trainable, lr=training.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=device.type == "cuda"
+        )
 
     def epoch(self, stretches: Tensor, starts: Tensor, number: int, progress: Progress | None) -> float:
         """Visit every window once, in random order; returns the mean loss. Epochs count from 0."""
@@ -130,6 +132,18 @@ def _own_random_state(seed: int, device: torch.device) -> Iterator[None]:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
         yield
+
+
+@contextmanager
+def _tf32(device: torch.device) -> Iterator[None]:
+    """Fast matrix products on a GPU; a CPU is left alone."""
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _saved_state(path: PathLike, header: Header) -> tuple[list[float], dict[str, Tensor]] | None:
