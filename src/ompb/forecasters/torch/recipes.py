@@ -28,8 +28,8 @@ class TrainingConfig:
             raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 1e-3.")
 
 
-# (data set, backbone): (epochs, batch, learning rate) of the OMPB paper's experiments. The stand-in for the weather data
-# is no data of the paper: a tenth of its epochs makes as many steps there as on ETTh.
+# (data set, backbone): (epochs, batch, learning rate) of the OMPB paper's experiments. The stand-in for the weather
+# data is none of the paper's: a tenth of the epochs makes as many steps there as on ETTh.
 RECIPES: dict[tuple[str, str], tuple[int, int, float]] = {
     ("etth", "tcn"): (20, 256, 1e-3),
     ("etth", "autoformer"): (5, 256, 1e-3),
