@@ -131,7 +131,7 @@ def _places(cells: Sequence[Cell], beside: Printed) -> list[Place]:
     have = {_place(cell) for cell in cells}
     labels: dict[str, set[str]] = {}
     for label, _, _, _ in have:
-        labels.setdefault(_in_paper(label), set()).add(label)
+        labels.setdefault(paper_backbone(label), set()).add(label)
     preset = {theirs: ours for ours, theirs in IN_PAPER.items()}
     for backbone, horizon, split, method, _ in beside:
         have |= {(label, horizon, split, preset.get(method, method)) for label in labels.get(backbone, {backbone})}
@@ -139,7 +139,7 @@ def _places(cells: Sequence[Cell], beside: Printed) -> list[Place]:
     return sorted(have, key=lambda place: (*place[:3], _rank(place[3]), place[3]))
 
 
-def _in_paper(backbone: str) -> str:
+def paper_backbone(backbone: str) -> str:
     """The paper's name of a backbone: it knows one Autoformer and GPT-2's own weights only."""
     return backbone.partition("[")[0].removesuffix("-canonical")
 
@@ -155,7 +155,7 @@ def _line(place: Place, values: Mapping[tuple[Place, str], list[float]], beside:
         ours = values.get((place, metric), [])
         numbers.append(_shown(ours))
         if beside:
-            theirs = beside.get((_in_paper(backbone), horizon, split, IN_PAPER.get(method, method), metric), "")
+            theirs = beside.get((paper_backbone(backbone), horizon, split, IN_PAPER.get(method, method), metric), "")
             both = bool(ours and theirs)
             numbers += [theirs, f"{statistics.fmean(ours) / float(theirs):.3f}" if both else ""]
     return (backbone, str(horizon), split, method, *numbers)

@@ -4,10 +4,12 @@ Members are, in this order, the backbone, the seasonal profile (where there is o
 heads. Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
 revealed rows:
 
-.. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)
+.. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad
+          \kappa = evidence \cdot \min(1, n / ramp) \cdot \tfrac14 (1 + 3 q)
 
-with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. The gate is the
-mass off the backbone. Before any outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is
+with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. q is the share of
+leads of which any outcome has come: what short leads say is no more than a hint for the long ones. The gate is the mass
+off the backbone. Before any outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is
 the backbone's own.
 """
 
@@ -20,6 +22,8 @@ from ompb.settings import GateMode
 
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
+# What evidence counts for while no outcome has come: it tells apart what differs by a factor, not by a few per cent.
+HINT = 0.25
 # Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
 TINY = 1e-300
 # Log odds against the backbone beyond this are as good as certain, and their exponential is still finite.
@@ -34,6 +38,7 @@ class Gate:
     backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
     loss: Array  # discounted sum over rows: (N, K)
     rows: Array  # discounted count of rows: (N,)
+    reach: Array  # share of leads that have been heard: (N,)
     discount: float
     evidence: float
     ramp: float
@@ -52,16 +57,18 @@ class Gate:
         weight = xp.minimum(leads, 1.0) * self.discount**age
         self.loss += weight[:, None] * mean
         self.rows += weight
+        self.reach = xp.maximum(self.reach, leads / errors.shape[1])
 
     def belief(self) -> Array:
         """Posterior weights of the members, (N, K); the prior before any outcome."""
         xp = namespace(self.loss)
-        loss, rows = self.loss, self.rows
+        loss, rows, reach = self.loss, self.rows, self.reach
         if self.mode == "shared":
-            loss = xp.repeat(over_series(loss, self.channels), self.channels, axis=0)
-            rows = xp.repeat(over_series(rows, self.channels), self.channels, axis=0)
+            loss, rows, reach = (
+                xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows, reach)
+            )
         mean = loss / xp.maximum(rows, TINY)[:, None]
-        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
+        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0) * (HINT + (1 - HINT) * reach)
         score = xp.log(mean + TINY) * -exponent[:, None]
         odds = self.prior * xp.exp(xp.minimum(score - score[:, :1], OVERFLOW))
         if self.mode == "open":
