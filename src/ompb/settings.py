@@ -37,7 +37,7 @@ class Settings:
     gate: GateMode = "channel"  # one per channel, one for all, or always open
     backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
     gate_discount: float = 0.997
-    evidence: float = 8.0  # weight ~ loss ** -evidence, once `ramp` rows are in and all leads have been heard
+    evidence: float = 8.0  # weight ~ loss ** -evidence, once enough outcomes are in (see `ompb.core.gate`)
     ramp: float = 12.0
 
     # the certificate

@@ -5,12 +5,12 @@ heads. Their belief is the evidence of n independent Gaussian errors whose varia
 revealed rows:
 
 .. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad
-          \kappa = evidence \cdot \min(1, n / ramp) \cdot \tfrac14 (1 + 3 q)
+          \kappa = evidence \cdot \min(1, n / ramp) \cdot \tfrac14 \bigl(1 + 3 \min(1, n / 8 H)\bigr)
 
-with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. q is the share of
-leads of which any outcome has come: what short leads say is no more than a hint for the long ones. The gate is the mass
-off the backbone. Before any outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is
-the backbone's own.
+with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. The last factor is
+there because n rows hold only n / H outcomes that do not overlap: until eight of those have come, evidence is a hint
+that tells apart what differs by a factor, not by a few per cent. The gate is the mass off the backbone. Before any
+outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is the backbone's own.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ompb.settings import GateMode
 
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
-# What evidence counts for while no outcome has come: it tells apart what differs by a factor, not by a few per cent.
-HINT = 0.25
+# What evidence counts for at the start, and the number of outcomes after which it counts in full.
+HINT, OUTCOMES = 0.25, 8
 # Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
 TINY = 1e-300
 # Log odds against the backbone beyond this are as good as certain, and their exponential is still finite.
@@ -38,7 +38,7 @@ class Gate:
     backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
     loss: Array  # discounted sum over rows: (N, K)
     rows: Array  # discounted count of rows: (N,)
-    reach: Array  # share of leads that have been heard: (N,)
+    horizon: int
     discount: float
     evidence: float
     ramp: float
@@ -57,18 +57,16 @@ class Gate:
         weight = xp.minimum(leads, 1.0) * self.discount**age
         self.loss += weight[:, None] * mean
         self.rows += weight
-        self.reach = xp.maximum(self.reach, leads / errors.shape[1])
 
     def belief(self) -> Array:
         """Posterior weights of the members, (N, K); the prior before any outcome."""
         xp = namespace(self.loss)
-        loss, rows, reach = self.loss, self.rows, self.reach
+        loss, rows = self.loss, self.rows
         if self.mode == "shared":
-            loss, rows, reach = (
-                xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows, reach)
-            )
+            loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
-        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0) * (HINT + (1 - HINT) * reach)
+        outcomes = xp.minimum(rows / (OUTCOMES * self.horizon), 1.0)
+        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0) * (HINT + (1 - HINT) * outcomes)
         score = xp.log(mean + TINY) * -exponent[:, None]
         odds = self.prior * xp.exp(xp.minimum(score - score[:, :1], OVERFLOW))
         if self.mode == "open":

@@ -78,7 +78,7 @@ class Lanes:
             backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
             loss=none[:, None] * prior,
             rows=none,
-            reach=none,
+            horizon=horizon,
             discount=settings.gate_discount,
             evidence=settings.evidence,
             ramp=settings.ramp,
