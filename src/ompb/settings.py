@@ -37,8 +37,9 @@ class Settings:
     gate: GateMode = "channel"  # one per channel, one for all, or always open
     backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
     gate_discount: float = 0.997
-    evidence: float = 8.0  # weight ~ loss ** -evidence, once enough outcomes are in (see `ompb.core.gate`)
-    ramp: float = 12.0
+    evidence: float = 8.0  # weight ~ loss ** -evidence, once `ramp` rows are in
+    ramp: float = 25.0
+    doubt: float = 0.3  # log of a loss ratio that one outcome can show by chance
 
     # the certificate
     certificate: bool = True
@@ -103,7 +104,8 @@ class Settings:
         _require(
             self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
         )
-        _require(self.conformal_rate >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
+        for name in ("conformal_rate", "doubt"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "a number from 0")
 
 
 def _is_count(value: object, least: int) -> bool:

@@ -2,15 +2,16 @@ r"""How far to trust the head: a mixture whose first member is the bare forecast
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
 heads. Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
-revealed rows:
+revealed rows, as far as it is beyond chance:
 
-.. math:: b_i \propto \pi_i \, \bar\ell_i^{\;-\kappa},\qquad
-          \kappa = evidence \cdot \min(1, n / ramp) \cdot \tfrac14 \bigl(1 + 3 \min(1, n / 8 H)\bigr)
+.. math:: b_i \propto \pi_i \, e^{-\kappa\, S(\ln \bar\ell_i / \bar\ell_0)},\qquad
+          \kappa = evidence \cdot \min(1, n / ramp),\qquad
+          S(x) = \mathrm{sign}(x) \max(|x| - c, 0),\quad c = doubt / \sqrt{1 + n / H}
 
-with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. The last factor is
-there because n rows hold only n / H outcomes that do not overlap: until eight of those have come, evidence is a hint
-that tells apart what differs by a factor, not by a few per cent. The gate is the mass off the backbone. Before any
-outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is the backbone's own.
+with the discounted mean over revealed rows of the member's squared error (mean over leads) as l, and the backbone's as
+l_0. What lies within c is no evidence either way: n rows hold only n / H outcomes that do not overlap, and the luck of
+a few must not overrule the backbone. The gate is the mass off the backbone. Before any outcome, and where that mass is
+below `CLOSED`, it is exactly zero: the forecast is the backbone's own.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from ompb.settings import GateMode
 
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
-# What evidence counts for at the start, and the number of outcomes after which it counts in full.
-HINT, OUTCOMES = 0.25, 8
 # Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
 TINY = 1e-300
 # Log odds against the backbone beyond this are as good as certain, and their exponential is still finite.
@@ -42,6 +41,7 @@ class Gate:
     discount: float
     evidence: float
     ramp: float
+    doubt: float
     mode: GateMode
     channels: int
 
@@ -65,10 +65,12 @@ class Gate:
         if self.mode == "shared":
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
-        outcomes = xp.minimum(rows / (OUTCOMES * self.horizon), 1.0)
-        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0) * (HINT + (1 - HINT) * outcomes)
-        score = xp.log(mean + TINY) * -exponent[:, None]
-        odds = self.prior * xp.exp(xp.minimum(score - score[:, :1], OVERFLOW))
+        log_loss = xp.log(mean + TINY)
+        ratio = log_loss - log_loss[:, :1]
+        chance = (self.doubt / xp.sqrt(1 + rows / self.horizon))[:, None]
+        beyond = xp.sign(ratio) * xp.maximum(xp.abs(ratio) - chance, 0.0)
+        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
+        odds = self.prior * xp.exp(xp.minimum(-exponent[:, None] * beyond, OVERFLOW))
         if self.mode == "open":
             odds[:, 0] = 0.0
         return odds / xp.vecdot(odds, xp.ones_like(self.prior))[:, None]

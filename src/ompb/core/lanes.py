@@ -82,6 +82,7 @@ class Lanes:
             discount=settings.gate_discount,
             evidence=settings.evidence,
             ramp=settings.ramp,
+            doubt=settings.doubt,
             mode=settings.gate,
             channels=law.channels,
         )
