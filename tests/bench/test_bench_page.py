@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ompb.bench.page import REASONS, results_page
+from ompb.bench.page import DIFFERENCES, results_page
 from ompb.bench.standing import every_method, intervals
 from ompb.bench.store import Cell, Result, Store, collect, export, exported
 from ompb.errors import FormatError, OptionError
@@ -40,13 +40,14 @@ RESULTS = [
 
 
 def test_the_page_says_where_the_default_loses() -> None:
-    page = results_page(RESULTS, None)
+    page = results_page(RESULTS, None, "A word on the numbers.\n")
+    assert "\nA word on the numbers.\n" in page
     assert "2 cells. Median MAE relative to the bare backbone: 1.000" in page
     assert "more than 1% worse: 1." in page
     assert "| bias | 2 | 50% |" in page
     assert "| etth tcn 24 id seed 0 | 0.8000 | bias 0.7000 |" in page
     assert "| etth tcn 24 ood seed 0 | 1.2000 | original 1.0000 |" in page
-    assert "7 cells; commit 0123456789ab; device cpu; numpy 2.0." in page
+    assert "| 0123456789ab | cpu | numpy 2.0 | etth | 7 |" in page
     assert "one-step" in page
 
 
@@ -150,7 +151,7 @@ def test_results_far_from_the_papers_are_listed(tmp_path: Path) -> None:
         result("solid", 0.9, "ood"),  # the paper has no such number
     ]
     page = results_page(ours, tmp_path)
-    assert REASONS in page
+    assert DIFFERENCES in page
     assert lines_under("etth, protocol one-step", page) == [
         "| tcn | 24 | id | proceed | 0.4200 | 0.5000 | 0.840 | 0.900 |",
         "| tcn | 24 | id | solid | 0.7000 | 0.5000 | 1.400 | 0.900 |",
@@ -164,8 +165,8 @@ def test_results_far_from_the_papers_are_listed(tmp_path: Path) -> None:
 
 def test_without_the_papers_methods_there_are_no_differences(tmp_path: Path) -> None:
     (tmp_path / "accuracy.csv").write_text(PAPER)
-    assert REASONS not in results_page([result("original", 5.0)], tmp_path)
-    assert REASONS not in results_page([result("solid", 5.0)], None)
+    assert DIFFERENCES not in results_page([result("original", 5.0)], tmp_path)
+    assert DIFFERENCES not in results_page([result("solid", 5.0)], None)
 
 
 def test_the_sections_come_in_order(tmp_path: Path) -> None:

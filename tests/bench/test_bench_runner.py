@@ -176,7 +176,8 @@ def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) 
     count = export(undisturbed.workshop.store, path)
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == count == sum(len(result.metrics) for result in collect(undisturbed.workshop.store))
+    results = collect(undisturbed.workshop.store)
+    assert len(lines) == count == sum(len(result.metrics) + 1 for result in results)  # and the seconds of a step
     assert list(lines[0]) == [field.name for field in dataclasses.fields(Cell)] + [
         "metric",
         "value",
@@ -185,10 +186,27 @@ def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) 
         "commit",
     ]
     found = {(line["split"], line["protocol"], line["method"], line["metric"]): float(line["value"]) for line in lines}
-    for result in collect(undisturbed.workshop.store):
+    for result in results:
         cell = result.cell
-        for metric, value in result.metrics.items():
+        for metric, value in {**result.metrics, "seconds_per_step": result.timing["seconds_per_step"]}.items():
             assert found[cell.split, cell.protocol, cell.method, metric] == value
+
+
+def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
+    cell = Cell("etth", "ridge", HORIZON, "id", "honest", "copy", 0)
+    told: list[str] = []
+    run([cell], Workshop(Store(tmp_path), folder, per_step=True), status=told.append)
+    (path,) = (tmp_path / "steps").iterdir()
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    result = Store(tmp_path).read(cell)
+    assert result is not None
+    assert [int(line["origin"]) for line in lines] == list(range(95, 95 + result.settings["windows"]))
+    for metric in POINT:
+        assert np.mean([float(line[metric]) for line in lines]) == pytest.approx(result.metrics[metric])
+    assert told == ["forecasting source", "forecasting id", str(cell)]
+    run([cell], Workshop(Store(tmp_path / "other"), folder))
+    assert not (tmp_path / "other" / "steps").exists()
 
 
 def test_a_torch_backbone_is_trained_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

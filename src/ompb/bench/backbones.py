@@ -41,6 +41,7 @@ SOURCE = "source"  # the part of the data that is not a split
 BLOCK = 256  # windows forecast at a time
 
 
+Status: TypeAlias = Callable[[str], None]
 Fit: TypeAlias = Callable[[Floats, int, int, int], Forecaster]
 
 _FITTED: Registry[Fit] = Registry("backbone", "ompb.forecasters")
@@ -82,6 +83,7 @@ class Workshop:
     device: str = "cpu"  # for all that runs in torch
     gpt2_checkpoint: str | None = None  # None: the hub's
     added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.registry.add_file`
+    per_step: bool = False  # whether the errors of single forecasts are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,11 @@ def backbone_label(name: str, gpt2_weights: str | None) -> str:
     return _torch_config(f"{GPT4TS}[{gpt2_weights}]", (96, 96, 1), None).label  # any size will do
 
 
-def prepare(cells: Sequence[Cell], workshop: Workshop) -> BaseForecasts:
-    """Base forecasts of the source and the splits of cells that share the rest, from their files where they exist."""
+def prepare(cells: Sequence[Cell], workshop: Workshop, status: Status) -> BaseForecasts:
+    """Base forecasts of the source and the splits of cells that share the rest, from their files where they exist.
+
+    ``status`` is told what is being done, again and again.
+    """
     one = cells[0]
     data = load(one.dataset, workshop.folder)
     splits = sorted({cell.split for cell in cells})
@@ -135,10 +140,11 @@ def prepare(cells: Sequence[Cell], workshop: Workshop) -> BaseForecasts:
     plan = _Plan.of(one, data, workshop)
     files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
     missing = [part for part, file in files.items() if not file.exists()]
-    network = plan.network(data.source, workshop.store)
+    network = plan.network(data.source, workshop.store, status)
     if missing:
         made = plan.forecaster(data.source, network, workshop.device)
         for part in missing:
+            status(f"forecasting {part}")
             _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
     return BaseForecasts(files, network, plan.description)
 
@@ -174,7 +180,7 @@ class _Plan:
     def key(self) -> str:
         return _hash(json.dumps(self.description, sort_keys=True).encode())
 
-    def network(self, source: Floats, store: Store) -> Path | None:
+    def network(self, source: Floats, store: Store, status: Status) -> Path | None:
         """The file of the network, trained now if it is not there; None if there is no network in it."""
         if self.config is None or self.training is None:
             return None
@@ -183,7 +189,11 @@ class _Plan:
         store.backbones.mkdir(parents=True, exist_ok=True)
         trained, checkpoint = (store.backbones / f"{self.key}.{kind}" for kind in ("safetensors", "checkpoint"))
         if not trained.exists():
-            train(self.config, source, self.training, checkpoint).save(trained)
+
+            def tell(done: int, total: int) -> None:
+                status(f"training {self.cell.backbone}, {done / total:.0%}")
+
+            train(self.config, source, self.training, checkpoint, tell).save(trained)
             checkpoint.unlink(missing_ok=True)
         return trained
 

@@ -40,34 +40,30 @@ DIFFERENCES = f"""## Where the paper's baselines and ours differ
 Listed is the MAE, mean over seeds, where it lies more than {FAR:.0%} from the paper's; the last column is the same
 ratio of the bare backbone.
 """
-REASONS = """What was tried to explain it. The paper does not say with which settings, feedback and history it ran
-SOLID, OneNet and PROCEED, and no software for them comes with it; ours have the settings of their publications, one
-configuration for all data sets, and nothing but the stream to adapt on. Under `honest` a complete outcome comes H - 1
-rows later than under the paper's protocol: compare the same cell of both protocols to see what that costs. `ompb-paper`
-differs from the software behind the paper in the scale of the disagreement (see `PaperPreset`): there it is saturated
-and does nothing. The last column tells how much of a difference the bare backbone already has.
-"""
 
 
-def results_page(results: Sequence[Result], paper: Path | None) -> str:
-    """Markdown of everything there is."""
+def results_page(results: Sequence[Result], paper: Path | None, notes: str = "") -> str:
+    """Markdown of everything there is, with notes on what the numbers do not say."""
     if not results:
         raise OptionError("there is no finished cell; run some with `ompb bench run` first.")
     differences = _differences(results, paper) if paper is not None else ""
-    parts = [HEAD, _made_by(results), default_method(results), every_method(results), differences]
+    parts = [HEAD, _made_by(results), notes, default_method(results), every_method(results), differences]
     parts += [intervals(results), _tables(results, paper)]
     return "\n".join(part for part in parts if part)
 
 
 def _made_by(results: Sequence[Result]) -> str:
     """Commits, devices and versions behind the cells."""
-    commits = sorted({result.commit or "unknown" for result in results})
-    devices = sorted({result.device for result in results})
-    versions = sorted({f"{name} {number}" for result in results for name, number in result.versions.items()})
-    return (
-        f"{len(results)} cells; commit {', '.join(commit[:12] for commit in commits)}; "
-        f"device {', '.join(devices)}; {', '.join(versions)}.\n"
-    )
+    made: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        versions = ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items()))
+        made.setdefault(((result.commit or "unknown")[:12], result.device, versions), []).append(result)
+    lines = [
+        (*by, ", ".join(sorted({result.cell.dataset for result in found})), str(len(found)))
+        for by, found in sorted(made.items())
+    ]
+    headings = ("commit", "device", "versions", "data sets", "cells")
+    return render([Section("What made the cells", (), headings, tuple(lines))], "markdown") + "\n"
 
 
 def _differences(results: Sequence[Result], paper: Path) -> str:
@@ -80,7 +76,7 @@ def _differences(results: Sequence[Result], paper: Path) -> str:
             both = _beside_paper(cells, printed)
             if any(method in COMPARED for *_, method in both):
                 sections.append(_far_section(f"{dataset}, protocol {protocol}", both))
-    return f"{DIFFERENCES}\n{REASONS}\n{render(sections, 'markdown')}\n" if sections else ""
+    return f"{DIFFERENCES}\n{render(sections, 'markdown')}\n" if sections else ""
 
 
 def _beside_paper(results: Iterable[Result], printed: Printed) -> dict[Place, tuple[float, float]]:

@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Workshop, is_network, prepare, versions
+from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Status, Workshop, is_network, prepare, versions
 from ompb.bench.contract import Setting, Task, moments
 from ompb.bench.methods import make, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.bench.registry import add_file
 from ompb.bench.scores import Scores
-from ompb.bench.store import Cell, Result
+from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import OmpbError, OptionError
 
@@ -91,11 +91,13 @@ def run(
     jobs: int = 1,
     progress: Progress | None = None,
     log: Log | None = None,
+    status: Status | None = None,
 ) -> Report:
     """Run every cell that the store lacks.
 
     A cell that fails with an error of this package does not stop the others. ``progress`` is called with
-    (cells done, cells in all), ``log`` with a line per event.
+    (cells done, cells in all), ``log`` with a line per event, ``status``, if it is this process that works, with what
+    is being done.
     """
     if jobs < 1:
         raise OptionError(f"jobs = {jobs} is not a number of processes; pass 1 or more.")
@@ -104,7 +106,7 @@ def run(
     workshop.store.sweep()
     report = Report(old=len(wanted) - len(missing))
     job = _Job(workshop, _commit())
-    ends = _in_turn(missing, job) if jobs == 1 else _in_processes(missing, job, jobs)
+    ends = _in_turn(missing, job, status or _silent) if jobs == 1 else _in_processes(missing, job, jobs)
     for done, (cell, problem) in enumerate(ends, start=1):
         if problem is None:
             report.new.append(cell)
@@ -117,11 +119,16 @@ def run(
     return report
 
 
-def _in_turn(cells: Sequence[Cell], job: _Job) -> Iterator[_End]:
+def _silent(doing: str) -> None:
+    """Nobody listens."""
+
+
+def _in_turn(cells: Sequence[Cell], job: _Job, status: Status) -> Iterator[_End]:
     """Cells as they end: first the base forecasts that a group shares, then its cells."""
     for group in _groups(cells):
-        base, problem = job.prepare(group)
+        base, problem = job.prepare(group, status)
         for cell in group:
+            status(str(cell))
             yield cell, problem if base is None else job.run(cell, base)
 
 
@@ -163,10 +170,10 @@ class _Job:
     workshop: Workshop
     commit: str | None
 
-    def prepare(self, group: Sequence[Cell]) -> tuple[BaseForecasts | None, str | None]:
+    def prepare(self, group: Sequence[Cell], status: Status = _silent) -> tuple[BaseForecasts | None, str | None]:
         """The base forecasts of a group, or what went wrong."""
         try:
-            return prepare(group, self.workshop), None
+            return prepare(group, self.workshop, status), None
         except OmpbError as error:
             return None, str(error)
 
@@ -198,12 +205,15 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
             device=workshop.device,
         ),
     )
-    offline, online, scores = perf_counter() - start, 0.0, Scores()
+    offline, online, scores, steps = perf_counter() - start, 0.0, Scores(), []
     for moment in moments(rows, rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
         start = perf_counter()
         said = entrant.step(moment)
         online += perf_counter() - start
-        scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
+        errors = scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
+        steps.append((moment.origin, *errors))
+    if workshop.per_step:
+        workshop.store.write_steps(cell, steps)
     return Result(
         cell=cell,
         metrics=scores.metrics(),
@@ -217,7 +227,7 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
         versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
         device=workshop.device,
         commit=commit,
-        timing={"offline_seconds": offline, "seconds_per_step": online / scores.windows},
+        timing={"offline_seconds": offline, SECONDS: online / scores.windows},
     )
 
 

@@ -24,11 +24,12 @@ class Scores:
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     inside: dict[float, float] = field(default_factory=lambda: defaultdict(float))  # coverage by level
 
-    def add(self, said: Prediction, outcome: Floats) -> None:
-        """Score one forecast against its outcome (H, C)."""
+    def add(self, said: Prediction, outcome: Floats) -> tuple[float, float]:
+        """Score one forecast against its outcome (H, C); returns its MAE and MSE."""
         self.windows += 1
-        self.sums["mae"] += mae(said.mean, outcome)
-        self.sums["mse"] += mse(said.mean, outcome)
+        errors = mae(said.mean, outcome), mse(said.mean, outcome)
+        self.sums["mae"] += errors[0]
+        self.sums["mse"] += errors[1]
         if said.sd is not None:
             self.sums["nll"] += nll(said.mean, said.sd, outcome)
             self.sums["crps"] += crps(said.mean, said.sd, outcome)
@@ -36,6 +37,7 @@ class Scores:
             self.inside[level] += coverage(lower, upper, outcome)
             if level in SHOWN:
                 self.sums[f"width{SHOWN[level]}"] += width(lower, upper)
+        return errors
 
     def metrics(self) -> dict[str, float]:
         """The mean over windows of every score there is."""

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Any
 
 from ompb.errors import FormatError, OptionError
 
+SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 LEFTOVER = 24 * 3600  # seconds after which a half-written file belongs to nobody any more
+STEPS = ("origin", "mae", "mse")  # of a log of single steps
 EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
 
 
@@ -77,17 +79,24 @@ class Store:
         with replacing(self._path(result.cell)) as part:
             part.write_text(text + "\n", encoding="utf-8")
 
+    def write_steps(self, cell: Cell, steps: Iterable[tuple[int, float, float]]) -> None:
+        """Keep the errors of single forecasts, by origin, as a CSV in the folder "steps"."""
+        with replacing(self._path(cell, "steps", "csv")) as part, part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(STEPS)
+            writer.writerows(steps)
+
     def sweep(self) -> None:
         """Remove what runs that were killed long ago had half written."""
         for part in self.folder.glob("*/.*.part"):
             if time.time() - part.stat().st_mtime > LEFTOVER:
                 part.unlink(missing_ok=True)
 
-    def _path(self, cell: Cell) -> Path:
+    def _path(self, cell: Cell, folder: str = "cells", kind: str = "json") -> Path:
         words = [str(value) for value in dataclasses.astuple(cell)]
         if any("/" in word or word.startswith(".") for word in words):
             raise OptionError(f"the cell {cell} cannot be a file name; use names without a slash.")
-        return self.folder / "cells" / f"{','.join(words)}.json"
+        return self.folder / folder / f"{','.join(words)}.{kind}"
 
 
 def collect(store: Store) -> list[Result]:
@@ -104,12 +113,12 @@ def collect(store: Store) -> list[Result]:
 
 
 def export(store: Store, path: Path) -> int:
-    """Write every metric of every finished cell to a CSV; returns how many lines."""
+    """Write every metric of every finished cell, and the seconds of a step, to a CSV; returns how many lines."""
     lines = [
         (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, result.commit or "")
         for result in collect(store)
         for versions in [" ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))]
-        for metric, value in result.metrics.items()
+        for metric, value in {**result.metrics, **_exported_timing(result.timing)}.items()
     ]
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -118,8 +127,12 @@ def export(store: Store, path: Path) -> int:
     return len(lines)
 
 
+def _exported_timing(timing: Mapping[str, float]) -> dict[str, float]:
+    return {name: seconds for name, seconds in timing.items() if name == SECONDS}
+
+
 def exported(path: Path) -> list[Result]:
-    """Results as `export` wrote them, in order; settings and timing are not among them. Raises `FormatError`."""
+    """Results as `export` wrote them, in order; settings are not among them. Raises `FormatError`."""
     metrics: dict[Cell, dict[str, float]] = {}
     made: dict[Cell, tuple[dict[str, str], str, str | None]] = {}
     try:
@@ -132,7 +145,8 @@ def exported(path: Path) -> list[Result]:
                 made[cell] = (numbers, line["device"], line["commit"] or None)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path} is not a table of cells ({error}); write it with `ompb bench export`.") from error
-    return [Result(cell, metrics[cell], {}, *made[cell], {}) for cell in sorted(metrics)]
+    timing = {cell: {SECONDS: found.pop(SECONDS)} if SECONDS in found else {} for cell, found in metrics.items()}
+    return [Result(cell, metrics[cell], {}, *made[cell], timing[cell]) for cell in sorted(metrics)]
 
 
 @contextmanager

@@ -118,6 +118,9 @@ def run_cells(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     log: Annotated[bool, typer.Option("--log", help="Print a line for every cell that ends.")] = False,
+    per_step: Annotated[
+        bool, typer.Option("--per-step", help="Keep the errors of single forecasts too, in the store's folder steps.")
+    ] = False,
 ) -> None:
     """Run cells and say how it went."""
     added = tuple(add or ())
@@ -135,9 +138,9 @@ def run_cells(
     )
     for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
         say(reason)
-    workshop = Workshop(Store(store), folder, device, gpt2_checkpoint, added)
-    with progress("Running cells") as tick:
-        report = run(grid.cells, workshop, jobs=jobs, progress=tick, log=say if log else None)
+    workshop = Workshop(Store(store), folder, device, gpt2_checkpoint, added, per_step)
+    with progress("Running cells") as bar:
+        report = run(grid.cells, workshop, jobs=jobs, progress=bar, log=say if log else None, status=bar.say)
     for cell, problem in report.failed.items():
         say(f"{cell} failed: {problem}")
     say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")
@@ -195,8 +198,13 @@ def page(
     ),
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("docs/results.md"),
     paper: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with the paper's numbers.")] = None,
+    notes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Markdown that says what the numbers do not."),
+    ] = None,
 ) -> None:
     """Markdown: what stands out, then every table."""
+    remarks = notes.read_text(encoding="utf-8") if notes else ""
     with replacing(out) as part:
-        part.write_text(results_page(exported(cells), paper_folder(paper)), encoding="utf-8")
+        part.write_text(results_page(exported(cells), paper_folder(paper), remarks), encoding="utf-8")
     say(f"Results: {out}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ompb.report.summary import COLUMNS, OMPB, Study, score_phase, shown
@@ -25,13 +26,29 @@ def say(text: str) -> None:
     _screen.print(text, soft_wrap=True)
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A progress bar, moved by calling it with (done, in all)."""
+
+    shown: Progress
+    task: TaskID
+
+    def __call__(self, done: int, total: int) -> None:
+        """So far."""
+        self.shown.update(self.task, completed=done, total=total)
+
+    def say(self, doing: str) -> None:
+        """What is being done, beside the bar."""
+        self.shown.update(self.task, description=doing)
+
+
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar moved by calling it with (done, in all). It leaves no trace, and stays away from pipes and files."""
+def progress(label: str) -> Iterator[Bar]:
+    """A bar that leaves no trace, and stays away from pipes and files."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield Bar(bar, task)
 
 
 def show_table(title: str, headings: Iterable[str], lines: Iterable[tuple[str, ...]], strong: str = "") -> None:
