@@ -1,3 +1,4 @@
+import pickle
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints
@@ -137,6 +138,19 @@ def test_methods_change_neither_their_input_nor_what_they_issued(
     np.testing.assert_array_equal(stream, world.stream)
     np.testing.assert_array_equal(base, world.base[:8])
     assert np.shape(issued) == (8, HORIZON, 2)
+
+
+@pytest.mark.parametrize(("name", "protocol"), applicable(("honest", "full")))
+def test_a_pickled_copy_goes_on_as_if_nothing_had_been(name: str, protocol: str, world: SimpleNamespace) -> None:
+    if name == "ompb-paper":
+        pytest.importorskip("torch")
+    entrant = make(name, task_of(world, protocol))
+    shown = list(told(world.stream, world.base, protocol))
+    for moment in shown[:15]:
+        entrant.step(moment)
+    copy = pickle.loads(pickle.dumps(entrant))
+    for one, moment in zip(world.clean(name, protocol)[15:], shown[15:], strict=True):
+        np.testing.assert_array_equal(one.mean, copy.step(moment).mean)
 
 
 def test_trivial_methods_equal_their_double_loop_twins(world: SimpleNamespace) -> None:
