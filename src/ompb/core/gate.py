@@ -6,7 +6,7 @@ revealed rows, as far as it is beyond chance:
 
 .. math:: b_i \propto \pi_i \, e^{-\kappa\, S(\ln \bar\ell_i / \bar\ell_0)},\qquad
           \kappa = evidence \cdot \min(1, n / ramp),\qquad
-          S(x) = \mathrm{sign}(x) \max(|x| - c, 0),\quad c = doubt / \sqrt{1 + n / H}
+          S(x) = x - \mathrm{clip}(x, -c, c),\quad c = doubt / \sqrt{1 + n / H}
 
 with the discounted mean over revealed rows of the member's squared error (mean over leads) as l, and the backbone's as
 l_0. What lies within c is no evidence either way: n rows hold only n / H outcomes that do not overlap, and the luck of
@@ -68,7 +68,7 @@ class Gate:
         log_loss = xp.log(mean + TINY)
         ratio = log_loss - log_loss[:, :1]
         chance = (self.doubt / xp.sqrt(1 + rows / self.horizon))[:, None]
-        beyond = xp.sign(ratio) * xp.maximum(xp.abs(ratio) - chance, 0.0)
+        beyond = ratio - xp.clip(ratio, -chance, chance)
         exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
         odds = self.prior * xp.exp(xp.minimum(-exponent[:, None] * beyond, OVERFLOW))
         if self.mode == "open":
