@@ -16,21 +16,8 @@ from torch.func import functional_call
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-from ompb.baselines.proceed import (
-    Adapted,
-    ConceptEncoder,
-    Generator,
-    Layer,
-    Learner,
-    ProactiveModel,
-    Proceed,
-    ProceedSettings,
-    Source,
-    adapt,
-    clipped,
-    train,
-    validate,
-)
+from ompb.baselines.proactive import Adapted, ConceptEncoder, Generator, Layer, ProactiveModel, adapt, clipped
+from ompb.baselines.proceed import Learner, Proceed, ProceedSettings, Source, train, validate
 from ompb.bench.contract import Moment
 from ompb.errors import ForecasterError, NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch import backbone
@@ -69,7 +56,7 @@ def network(name: str) -> nn.Module:
 
 def proactive(name: str) -> ProactiveModel:
     torch.manual_seed(4)
-    return ProactiveModel(network(name), CONTEXT, HORIZON, SMALL).eval()
+    return ProactiveModel(network(name), CONTEXT, HORIZON, SMALL.concept, SMALL.bottleneck).eval()
 
 
 def stirred(model: ProactiveModel) -> ProactiveModel:
@@ -187,7 +174,7 @@ def test_every_linear_layer_and_convolution_is_adapted() -> None:
 
 
 def test_the_generator_by_hand() -> None:
-    generator = Generator(2, 5, SMALL)
+    generator = Generator(2, 5, SMALL.concept, SMALL.bottleneck)
     nn.init.normal_(generator.outer.weight)
     nn.init.normal_(generator.outer_bias)
     drift = draw(4, 6)
@@ -351,7 +338,7 @@ def test_the_callers_random_state_is_untouched(world: World) -> None:
 def test_validation_changes_only_what_it_is_given(world: World) -> None:
     task = world.task()
     torch.manual_seed(0)
-    model = ProactiveModel(world.network_copy().model, CONTEXT, HORIZON, SMALL)
+    model = ProactiveModel(world.network_copy().model, CONTEXT, HORIZON, SMALL.concept, SMALL.bottleneck)
     source = Source.of(task, SMALL, CPU)
     found = Learner(model, CONTEXT, source.stretches[:1])
     trial = copy.deepcopy(found)
@@ -364,7 +351,7 @@ def test_validation_changes_only_what_it_is_given(world: World) -> None:
 def test_the_best_epoch_is_kept_and_patience_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ProceedSettings(concept=4, bottleneck=2, epochs=9, patience=3)
     source = Source.of(world.task(), settings, CPU)
-    model = ProactiveModel(world.network_copy().model, CONTEXT, HORIZON, settings)
+    model = ProactiveModel(world.network_copy().model, CONTEXT, HORIZON, settings.concept, settings.bottleneck)
     epochs: list[Learner] = []
 
     def scripted(trial: Learner, _: Source) -> float:
