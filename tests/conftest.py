@@ -8,8 +8,8 @@ from hypothesis import settings
 
 REPOSITORY = Path(__file__).parents[1]
 
-# Property tests search anew in every run on a developer's machine; where CI is set, the same examples each time, so that
-# a change is judged by what it changed.
+# Property tests search anew in every run on a developer's machine; where CI is set they take the same examples each
+# time, so that a change is judged by what it changed.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
