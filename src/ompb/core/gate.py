@@ -68,7 +68,7 @@ class Gate:
         log_loss = xp.log(mean + TINY)
         ratio = log_loss - log_loss[:, :1]
         chance = (self.doubt / xp.sqrt(1 + rows / self.horizon))[:, None]
-        beyond = ratio - xp.clip(ratio, -chance, chance)
+        beyond = ratio - xp.minimum(xp.maximum(ratio, -chance), chance)
         exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
         odds = self.prior * xp.exp(xp.minimum(-exponent[:, None] * beyond, OVERFLOW))
         if self.mode == "open":

@@ -32,6 +32,8 @@ class Intervals:
     variance: Array  # sigma_h^2: (N, H)
     log_factor: Array  # ln of c_b over its Gaussian value: (N, levels)
     half_widths: Array  # c_b in standard deviations: (N, levels)
+    gaussian: Array  # its Gaussian value: (levels,)
+    allowed: Array  # share that may lie outside: (levels,)
     discount: float
     rate: float
 
@@ -40,8 +42,8 @@ class Intervals:
         """Gaussian intervals with the source's residual variance (N, H)."""
         xp = namespace(variance)
         factors = xp.zeros((variance.shape[0], len(LEVELS)), dtype=variance.dtype)
-        gaussian = factors + xp.asarray(GAUSSIAN, dtype=variance.dtype)
-        return cls(xp.asarray(variance, copy=True), factors, gaussian, discount, rate)
+        gaussian, allowed = (xp.asarray(values, dtype=variance.dtype) for values in (GAUSSIAN, ALLOWED))
+        return cls(xp.asarray(variance, copy=True), factors, factors + gaussian, gaussian, allowed, discount, rate)
 
     def sd(self, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
@@ -58,7 +60,7 @@ class Intervals:
         self.variance = xp.maximum(self.variance + fade * (error * error * shrink - self.variance), FLOOR)
         outside = xp.astype(xp.abs(error * precision)[:, None] > self.half_widths[..., None], error.dtype)
         share = xp.matmul(outside, heard[..., None])[..., 0] / xp.maximum(leads, 1.0)[:, None]
-        allowed = xp.minimum(leads, 1.0)[:, None] * xp.asarray(ALLOWED, dtype=error.dtype)
+        allowed = xp.minimum(leads, 1.0)[:, None] * self.allowed
         moved = self.log_factor + self.rate * (share - allowed)
         self.log_factor = xp.maximum(xp.minimum(moved, REACH), -REACH)
-        self.half_widths = xp.asarray(GAUSSIAN, dtype=error.dtype) * xp.exp(self.log_factor)
+        self.half_widths = self.gaussian * xp.exp(self.log_factor)
