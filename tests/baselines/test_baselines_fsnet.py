@@ -12,9 +12,10 @@ import torch
 from torch.nn import functional
 
 from ompb.baselines import fsnet as module
-from ompb.baselines.fsnet import AdaptiveConvs, FSNet, FSNetSettings, RevIN, own_randomness, pretrain
+from ompb.baselines.fsnet import AdaptiveConvs, FSNet, FSNetSettings, RevIN, pretrain
 from ompb.baselines.network import known_mse
 from ompb.errors import ForecasterError, OptionError, TooShortError
+from ompb.forecasters.torch.training import own_random_state
 
 SMALL = FSNetSettings(width=4, representation=8, blocks=8, controller=5, slots=6)
 HORIZON, CHANNELS = 3, 2
@@ -23,7 +24,7 @@ HORIZON, CHANNELS = 3, 2
 @pytest.fixture(autouse=True)
 def in_double_precision() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
-    with own_randomness(0, torch.device("cpu")):
+    with own_random_state(0, torch.device("cpu")):
         yield
     torch.set_default_dtype(torch.float32)
 
@@ -286,6 +287,6 @@ def test_settings_that_make_no_sense(options: dict[str, Any], message: str) -> N
 
 def test_the_random_state_of_torch_is_given_back() -> None:
     before = torch.get_rng_state()
-    with own_randomness(5, torch.device("cpu")):
+    with own_random_state(5, torch.device("cpu")):
         torch.randn(3)
     assert torch.equal(before, torch.get_rng_state())

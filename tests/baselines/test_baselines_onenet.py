@@ -11,12 +11,13 @@ pytest.importorskip("torch")
 import torch
 from baseline_world import CHANNELS, CONTEXT, HORIZON, STEPS, World, said
 
-from ompb.baselines.fsnet import FSNetSettings, own_randomness
+from ompb.baselines.fsnet import FSNetSettings
 from ompb.baselines.network import known_mse
 from ompb.baselines.onenet import OneNet, OneNetSettings, Weights, channel_mse, mixture
 from ompb.bench.contract import Moment, Pair, moments
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
+from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 
 QUICK = OneNetSettings(fsnet=FSNetSettings(width=8, representation=16, blocks=8, controller=8, epochs=2))
@@ -28,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def weights(**options: Any) -> Weights:
-    with own_randomness(0, torch.device("cpu")):
+    with own_random_state(0, torch.device("cpu")):
         made = Weights(HORIZON, CHANNELS, OneNetSettings(**options), torch.device("cpu"))
     made.network.eval()
     return made

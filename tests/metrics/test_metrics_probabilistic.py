@@ -2,13 +2,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from ompb.errors import InputError, NotFiniteError, OptionError, ShapeError
-from ompb.metrics.probabilistic import coverage, crps, ece, nll, quantile_crps, width
+from ompb.metrics.probabilistic import coverage, crps, ece, nll, width
 
 MOMENTS = [(0.0, 1.0, 0.0), (2.0, 0.5, 3.7), (-1.0, 4.0, 2.0)]
 
@@ -71,34 +69,6 @@ def test_gaussian_scores_leave_out_the_unknown(score: Callable[..., float]) -> N
 def test_a_standard_deviation_must_be_positive(score: Callable[..., float], sd: float) -> None:
     with pytest.raises(InputError, match=f"sd holds {sd:g}"):
         score([0.0], [sd], [0.0])
-
-
-@given(st.lists(st.floats(-100, 100), min_size=1, max_size=9), st.floats(-100, 100))
-def test_quantile_crps_at_mid_points_is_that_of_the_equal_atoms(atoms: list[float], outcome: float) -> None:
-    x = np.sort(atoms)
-    levels = (np.arange(len(x)) + 0.5) / len(x)
-    spread = np.abs(x[:, None] - x[None, :]).mean()
-    expected = np.abs(x - outcome).mean() - spread / 2
-    assert quantile_crps(levels, x[:, None], [outcome]) == pytest.approx(expected, abs=1e-9)
-
-
-def test_quantile_crps_tends_to_the_gaussian_one() -> None:
-    levels = (np.arange(999) + 0.5) / 999
-    outcome = np.array([[0.3, np.nan], [-2.0, 1.0]])
-    quantiles = np.broadcast_to(norm.ppf(levels)[:, None, None], (999, 2, 2))
-    zeros, ones = np.zeros((2, 2)), np.ones((2, 2))
-    assert quantile_crps(levels, quantiles, outcome) == pytest.approx(crps(zeros, ones, outcome), abs=1e-3)
-
-
-def test_quantile_crps_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ShapeError, match="must hold the 2 levels"):
-        quantile_crps([0.1, 0.9], [[1.0]], [1.0])
-    with pytest.raises(ShapeError, match=r"quantiles\[0\] \(2,\)"):
-        quantile_crps([0.5], [[1.0, 2.0]], [1.0])
-    with pytest.raises(OptionError, match="write 80 % as"):
-        quantile_crps([80.0], [[1.0]], [1.0])
-    with pytest.raises(NotFiniteError, match="quantile holds 1 infinite"):
-        quantile_crps([0.5], [[np.inf]], [1.0])
 
 
 def test_ece_is_the_mean_gap_over_known_levels() -> None:

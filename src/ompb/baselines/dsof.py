@@ -24,6 +24,7 @@ from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
 from ompb.bench.methods import method
 from ompb.errors import OptionError, TooShortError
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.training import own_random_state
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,7 @@ def pretrained(task: Task, options: DsofSettings, rng: np.random.Generator) -> S
 
     The teacher has seen the source, so what the student learns here is little; online it learns the rest.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(task.seed)
+    with own_random_state(task.seed, torch.device("cpu")):
         student = Student(task.context, task.horizon, options.width).to(task.device)
     optimiser = AdamW(student.parameters(), lr=options.student_rate, amsgrad=True)
     count = len(task.source_base)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -300,14 +298,6 @@ def _across_inputs(gradient: Tensor) -> Tensor:
 def _at_most_unit(memory: Tensor) -> Tensor:
     """Slots (..., size, slots) with those longer than 1 cut to length 1."""
     return memory / memory.square().sum(dim=-2, keepdim=True).sqrt().clamp(min=1.0)
-
-
-@contextmanager
-def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's generators, and give them back as they were: layers start and drop out by those alone."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 def parts(places: Tensor, size: int) -> tuple[Tensor, ...]:

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ompb.baselines.fsnet import FSNet, FSNetSettings, in_bulk, own_randomness, parts, pretrain
+from ompb.baselines.fsnet import FSNet, FSNetSettings, in_bulk, parts, pretrain
 from ompb.baselines.network import batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
 from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
 from ompb.bench.methods import method
 from ompb.errors import OptionError
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 
 LongTerm: TypeAlias = Literal["adam", "exponentiated"]
@@ -169,7 +170,7 @@ class OneNet:
         like = next(backbone.parameters())
         windows, outcomes = (tensor(np.ascontiguousarray(part), like) for part in source_pairs(task))
         channels = task.source.shape[1]
-        with own_randomness(task.seed, like.device):
+        with own_random_state(task.seed, like.device):
             fsnet = FSNet(task.context, task.horizon, channels, settings.fsnet).to(like.device)
             pretrain(fsnet, windows[:, -fsnet.rows :], outcomes, settings.fsnet)
             weights = Weights(task.horizon, channels, settings, like.device)

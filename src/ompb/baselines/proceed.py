@@ -9,7 +9,6 @@ import copy
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from ompb.bench.contract import Method, Moment, Pairs, Prediction, Task
 from ompb.bench.methods import method
 from ompb.errors import ForecasterError, NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch.recipes import usable_device
+from ompb.forecasters.torch.training import own_random_state
 
 
 @dataclass(frozen=True)
@@ -243,14 +243,6 @@ class Proceed:
                 self.learner.learn(torch.cat(batch([pair], like), dim=1))
         said = self.learner.forecast(tensor(moment.window, like)[None])[0]
         return Prediction(np.asarray(said.cpu().numpy(), dtype=np.float64))
-
-
-@contextmanager
-def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's generators, and give them back as they were."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 @method("proceed", unfit=needs_network)

@@ -22,6 +22,7 @@ from ompb.baselines.network import known_mse, load_network, needs_network, tenso
 from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
 from ompb.bench.methods import method
 from ompb.errors import OptionError
+from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 
 
@@ -220,8 +221,7 @@ class BlockAdaptation:
     @classmethod
     def start(cls, task: Task, settings: TafasSettings) -> BlockAdaptation:
         """The method before the first window; there is no offline stage."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(task.seed)
+        with own_random_state(task.seed, torch.device("cpu")):
             # The publications put the forecaster in training mode for updates; here it stays in evaluation mode. They
             # also wrap it in a normalisation of each window; here it is the forecaster that all methods share.
             model = Calibrated(task, settings).to(task.device)

@@ -72,27 +72,6 @@ def crps(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
     return known_mean(scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)))
 
 
-def quantile_crps(levels: ArrayLike, quantiles: ArrayLike, outcome: ArrayLike) -> float:
-    r"""CRPS of forecasts given as quantiles: twice the mean pinball loss.
-
-    .. math:: \frac2Q \sum_q \max\{\alpha_q (y - x_q),\ (\alpha_q - 1)(y - x_q)\}
-
-    ``levels`` (Q,) inside (0, 1), evenly spaced; ``quantiles`` (Q, ...); ``outcome`` (...). At the mid-points
-    (q - 1/2) / Q it is exactly the CRPS of the law with Q equal atoms.
-
-    >>> quantile_crps([0.25, 0.75], [[0.0], [2.0]], [1.0])
-    0.5
-    """
-    alphas = _levels("levels", levels)
-    y, *forecasts = aligned(outcome=outcome, **_by_level(alphas, quantiles))
-    require_no_infinity("outcome", y)
-    losses = []
-    for alpha, forecast in zip(alphas, forecasts, strict=True):
-        require_no_infinity(f"the {alpha:g} quantile", forecast)
-        losses.append(np.maximum(alpha * (y - forecast), (alpha - 1) * (y - forecast)))
-    return 2 * known_mean(np.mean(losses, axis=0))
-
-
 def ece(nominal: ArrayLike, observed: ArrayLike) -> float:
     r"""Expected calibration error: the mean gap between promised and observed coverage over a grid of levels.
 
@@ -139,10 +118,3 @@ def _levels(name: str, values: ArrayLike) -> Floats:
     if not ((levels > 0) & (levels < 1)).all():
         raise OptionError(f"{name} = {levels.tolist()} are not all inside (0, 1); write 80 % as 0.8.")
     return levels
-
-
-def _by_level(levels: Floats, quantiles: ArrayLike) -> dict[str, Floats]:
-    (stack,) = aligned(quantiles=quantiles)
-    if len(stack.shape) == 0 or len(stack) != len(levels):
-        raise ShapeError(f"quantiles has shape {stack.shape}; its first axis must hold the {len(levels)} levels.")
-    return {f"quantiles[{index}]": forecast for index, forecast in enumerate(stack)}

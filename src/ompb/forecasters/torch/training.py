@@ -48,7 +48,7 @@ def train(
     sd[np.nanmin(rows, axis=0) == np.nanmax(rows, axis=0)] = 1.0  # a constant; its computed sd need not be exactly 0
     header = {**describe(config, training, mean, sd), "windows": len(starts)}
     saved = None if checkpoint is None else _saved_state(checkpoint, header)
-    with _own_random_state(training.seed, device), _tf32(device):
+    with own_random_state(training.seed, device), _tf32(device):
         run = _Run(build(config) if saved is None else blank(config), training, device)
         losses = [] if saved is None else run.resume(*saved)
         scaled = torch.from_numpy(((rows - mean) / sd).astype(np.float32)).to(device)
@@ -123,7 +123,7 @@ class _Run:
 
 
 @contextmanager
-def _own_random_state(seed: int, device: torch.device) -> Iterator[None]:
+def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's generators of the CPU and the device, and give them back as they were."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
