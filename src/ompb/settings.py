@@ -27,7 +27,7 @@ class Settings:
 
     # the head
     discounts: tuple[float, ...] = (0.999,)  # one head each: how much of the past survives a row
-    anchor: float = 50.0  # how many windows the source's word is worth, for ever
+    anchor: float = 800.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
     profile: bool = True  # seasonal profile as features and as a member
     online: bool = True  # False: the head stays as the source left it
@@ -39,7 +39,6 @@ class Settings:
     gate_discount: float = 0.997
     evidence: float = 8.0  # weight ~ loss ** -evidence, once `ramp` rows are in
     ramp: float = 25.0
-    doubt: float = 0.3  # log of a loss ratio that one outcome can show by chance
 
     # the certificate
     certificate: bool = True
@@ -104,8 +103,7 @@ class Settings:
         _require(
             self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
         )
-        for name in ("conformal_rate", "doubt"):
-            _require(getattr(self, name) >= 0, name, getattr(self, name), "a number from 0")
+        _require(self.conformal_rate >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
 
 
 def _is_count(value: object, least: int) -> bool:

@@ -1,17 +1,14 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
-heads. Their belief is the evidence of n independent Gaussian errors whose variance was profiled out, n growing with the
-revealed rows, as far as it is beyond chance:
+heads. Their belief is the evidence of 2 kappa independent Gaussian errors whose variance was profiled out, where kappa
+grows with the n revealed rows:
 
-.. math:: b_i \propto \pi_i \, e^{-\kappa\, S(\ln \bar\ell_i / \bar\ell_0)},\qquad
-          \kappa = evidence \cdot \min(1, n / ramp),\qquad
-          S(x) = x - \mathrm{clip}(x, -c, c),\quad c = doubt / \sqrt{1 + n / H}
+.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)
 
-with the discounted mean over revealed rows of the member's squared error (mean over leads) as l, and the backbone's as
-l_0. What lies within c is no evidence either way: n rows hold only n / H outcomes that do not overlap, and the luck of
-a few must not overrule the backbone. The gate is the mass off the backbone. Before any outcome, and where that mass is
-below `CLOSED`, it is exactly zero: the forecast is the backbone's own.
+with the discounted mean over revealed rows of the member's squared error (mean over leads) as l. The gate is the mass
+off the backbone. Before any outcome, and where that mass is below `CLOSED`, it is exactly zero: the forecast is the
+backbone's own.
 """
 
 from __future__ import annotations
@@ -37,11 +34,9 @@ class Gate:
     backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
     loss: Array  # discounted sum over rows: (N, K)
     rows: Array  # discounted count of rows: (N,)
-    horizon: int
     discount: float
     evidence: float
     ramp: float
-    doubt: float
     mode: GateMode
     channels: int
 
@@ -66,11 +61,9 @@ class Gate:
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
         log_loss = xp.log(mean + TINY)
-        ratio = log_loss - log_loss[:, :1]
-        chance = (self.doubt / xp.sqrt(1 + rows / self.horizon))[:, None]
-        beyond = ratio - xp.minimum(xp.maximum(ratio, -chance), chance)
-        exponent = self.evidence * xp.minimum(rows / self.ramp, 1.0)
-        odds = self.prior * xp.exp(xp.minimum(-exponent[:, None] * beyond, OVERFLOW))
+        kappa = self.evidence * xp.minimum(rows / self.ramp, 1.0)
+        log_odds = kappa[:, None] * (log_loss[:, :1] - log_loss)
+        odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
         if self.mode == "open":
             odds[:, 0] = 0.0
         return odds / xp.vecdot(odds, xp.ones_like(self.prior))[:, None]

@@ -78,11 +78,9 @@ class Lanes:
             backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
             loss=none[:, None] * prior,
             rows=none,
-            horizon=horizon,
             discount=settings.gate_discount,
             evidence=settings.evidence,
             ramp=settings.ramp,
-            doubt=settings.doubt,
             mode=settings.gate,
             channels=law.channels,
         )
