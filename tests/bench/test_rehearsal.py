@@ -1,0 +1,42 @@
+"""benchmarks/rehearsal.py chooses as it says, on a tiny stream."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ompb import Ridge, Settings
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def test_no_setting_alone_does_better_than_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import rehearsal
+
+    monkeypatch.setattr(rehearsal, "CANDIDATES", {"evidence": (2.0, 8.0), "backbone_prior": (0.5, 0.99)})
+    hours = np.arange(400)[:, None]
+    rows = np.sin(2 * np.pi * hours / 12) + 0.3 * np.random.default_rng(0).normal(size=(400, 2))
+    past, later = rows[:250], rows[250:]
+    ridge = Ridge.fit(past, 24, 6)
+    sizes = {"context": 24, "horizon": 6, "season": 12}
+    streams = []
+    for name, disturb in rehearsal.DISTURBANCES.items():
+        now, before = rehearsal.recorded(ridge, disturb(later), 24), rehearsal.recorded(ridge, past, 24)
+        streams.append(rehearsal.Rehearsal(name, sizes, past, before, disturb(later), now))
+    start = Settings(certificate=False)
+    with ThreadPoolExecutor(1) as pool:
+        search = rehearsal.Search(streams, pool)
+        best = search.best(start)
+
+    def standing(settings: Settings) -> tuple[int, float]:
+        found = search.tried[settings]
+        return found.harmed, found.score
+
+    changed = [replace(best, **{name: value}) for name, values in rehearsal.CANDIDATES.items() for value in values]
+    assert standing(best) == min(standing(settings) for settings in changed)
+    assert best.backbone_prior == 0.5  # most of the streams are disturbed: it pays to let go
+    page = rehearsal.page(search, start, best)
+    assert all(f"\n| {stream.name} | " in page for stream in streams)
