@@ -118,7 +118,7 @@ class Calibrator:
                 head.noise,
                 features.has_profile,
                 # a fixed seed: a calibrator is a function of its inputs
-                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1])),
+                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1], horizon)),
                 settings,
             ),
         )
@@ -245,7 +245,7 @@ def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
     settings, reader = law.settings, law.reader
     lanes = law.head.weights.shape[0]
     posterior = Posterior.start(law.head.weights, np.asarray(settings.discounts), 0)
-    belief = np.zeros((lanes, 1)) + reader.prior
+    belief = np.zeros((lanes, len(reader.groups), 1)) + reader.prior
     squared, made = reader.look(spread, posterior)
     tau_y = float(np.sqrt(np.quantile(reader.risk(squared, belief), TAU_Y_QUANTILE)))
     # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same member twice

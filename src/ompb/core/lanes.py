@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate import Certifier, Probe, Reader
 from ompb.core.features import FeatureMap
-from ompb.core.gate import Gate
+from ompb.core.gate import Gate, hints
 from ompb.core.intervals import Intervals
 from ompb.core.ledger import Ledger
 from ompb.core.posterior import Posterior
@@ -41,8 +41,8 @@ class SourceLaw:
 class Issued:
     """A forecast of N lanes, standardised, as a correction to the base forecast."""
 
-    correction: Array  # (N, H); exactly 0 where the gate is closed
-    gate: Array  # (N,)
+    correction: Array  # (N, H); exactly 0 at leads whose gate is closed
+    gate: Array  # mean over leads: (N,)
     sd: Array  # (N, H)
     half_widths: Array  # (N, levels)
     terms: dict[str, Array] | None  # of the certificate, each (S,)
@@ -72,11 +72,14 @@ class Lanes:
         lanes, horizon = like.shape
         discounts = xp.asarray(settings.discounts, dtype=like.dtype)
         posterior = Posterior.start(head.weights, discounts, settings.patience)
-        prior, none = law.reader.prior, xp.zeros_like(like[:, 0])
+        prior, groups = law.reader.prior, law.reader.groups
+        none = xp.zeros((lanes, groups.shape[0]), dtype=like.dtype)
         gate = Gate(
             prior=prior,
             backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
-            loss=none[:, None] * prior,
+            groups=groups,
+            hints=hints(groups),
+            loss=prior[:, None] * none[:, None],
             rows=none,
             discount=settings.gate_discount,
             evidence=settings.evidence,
@@ -95,34 +98,34 @@ class Lanes:
 
     def reveal(self, law: SourceLaw, row: int, values: Array) -> None:
         """The newest row has arrived: cells (N,), NaN where missing."""
-        errors, heard, leads = self._mature(law, row, values)
+        errors, heard = self._mature(law, row, values)
         if law.settings.online:
-            self.posterior.absorb(row, errors[..., 0], heard)
+            self.posterior.absorb(row, errors[:, 0], heard)
             self.gate.fade()
-            self.gate.learn(errors[..., : law.members], leads, age=0)
-        self.realised.learn(row, errors[..., law.members], heard)
+            self.gate.learn(errors[:, : law.members], heard, age=0)
+        self.realised.learn(row, errors[:, law.members], heard)
 
     def reveal_late(self, law: SourceLaw, row: int, newest: int, values: Array) -> None:
         """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing."""
-        errors, heard, leads = self._mature(law, row, values)
+        errors, heard = self._mature(law, row, values)
         if law.settings.online:
-            self.posterior.absorb_late(row, newest, errors[..., 0], heard)
-            self.gate.learn(errors[..., : law.members], leads, age=newest - row)
+            self.posterior.absorb_late(row, newest, errors[:, 0], heard)
+            self.gate.learn(errors[:, : law.members], heard, age=newest - row)
 
-    def _mature(self, law: SourceLaw, row: int, values: Array) -> tuple[Array, Array, Array]:
+    def _mature(self, law: SourceLaw, row: int, values: Array) -> tuple[Array, Array]:
         """Take a row's cells out of the ledger.
 
-        Returns errors (N, H, quantities) of what was said of them, 1 or 0 where there are any (N, H), their count (N,).
+        Returns errors (N, quantities, H) of what was said of them, and 1 or 0 where there are any (N, H).
         """
         xp = namespace(values)
         known = xp.isfinite(values)
         said, is_heard = self.ledger.tear_out(row, known)
         heard = xp.astype(is_heard, values.dtype)
-        errors = (xp.where(known, values, 0.0)[:, None] * heard)[..., None] - said
+        errors = (xp.where(known, values, 0.0)[:, None] * heard)[:, None] - said
         leads = xp.vecdot(heard, heard)  # heard is 0 or 1
-        extra = said[..., law.members :]
-        self.intervals.learn(errors[..., law.members], extra[..., PRECISION], extra[..., SHRINK], heard, leads)
-        return errors, heard, leads
+        extra = said[:, law.members :]
+        self.intervals.learn(errors[:, law.members], extra[:, PRECISION], extra[:, SHRINK], heard, leads)
+        return errors, heard
 
     def issue(self, law: SourceLaw, origin: int, windows: Array, base: Array) -> Issued:
         """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
@@ -132,19 +135,18 @@ class Lanes:
         forecasts = xp.concat([*seen.still, heads], axis=1)[:, :, 0]  # (N, K, H)
         moves = forecasts - base[:, None]
         belief = self.gate.belief()
-        weights = self.gate.weights(belief) if law.settings.online else belief
-        correction = xp.matmul(weights[:, None], moves)[:, 0]
+        weights = self.gate.weights(belief) if law.settings.online else self.gate.by_lead(belief)
+        correction = xp.vecdot(weights, moves, axis=1)
         leverage = self.posterior.take_in(origin, seen.phi[:, 0])
-        mixed_leverage = law.settings.posterior_scale * xp.vecdot(
-            weights[:, weights.shape[1] - leverage.shape[1] :], leverage
-        )
+        of_heads = weights[:, law.members - leverage.shape[1] :]
+        mixed_leverage = law.settings.posterior_scale * xp.vecdot(of_heads, leverage[..., None], axis=1)
         sd = self.intervals.sd(mixed_leverage)
         shrink = self.intervals.variance / sd**2
-        extra = (base + correction, 1 / sd, shrink)
-        entries = [xp.matrix_transpose(forecasts), *(x[..., None] for x in extra)]
-        self.ledger.issue(origin, xp.concat(entries, axis=-1))
+        extra = xp.stack([base + correction, 1 / sd, shrink], axis=1)
+        self.ledger.issue(origin, xp.concat([forecasts, extra], axis=1))
         self.realised.issued(origin)
         terms = None
         if self.certifier is not None:
             terms = self.certifier.step(law.reader, law.probe, self.posterior, belief, moves, leverage)
-        return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths, terms)
+        gate = 1 - xp.vecdot(weights[:, 0], xp.ones_like(base)) / base.shape[1]  # exactly 0 where closed at all leads
+        return Issued(correction, gate, sd, self.intervals.half_widths, terms)

@@ -16,7 +16,7 @@ from ompb.core.arrays import Array, namespace
 class Ledger:
     """Issued values by the row they speak of, for rows at most ``patience`` rows old.
 
-    ``pages`` is (N, R * H, K): R = patience + 1 + H pages of H leads, K quantities per forecast, the first of which is
+    ``pages`` is (N, Q, R * H): R = patience + 1 + H pages of H leads, Q quantities per forecast, the first of which is
     NaN where nothing was said, or where it has been learned.
     """
 
@@ -28,15 +28,15 @@ class Ledger:
         """A ledger that nothing was issued to."""
         xp = namespace(like)
         size = (patience + 1 + horizon) * horizon
-        return cls(horizon, xp.full((lanes, size, quantities), xp.nan, dtype=like.dtype))
+        return cls(horizon, xp.full((lanes, quantities, size), xp.nan, dtype=like.dtype))
 
     @property
     def rows(self) -> int:
         """R, the number of pages."""
-        return int(self.pages.shape[1]) // self.horizon
+        return int(self.pages.shape[2]) // self.horizon
 
     def issue(self, origin: int, quantities: Array) -> None:
-        """Enter a forecast (N, H, K): lead h goes to the page of row ``origin + h``.
+        """Enter a forecast (N, Q, H): lead h goes to the page of row ``origin + h``.
 
         In the flat layout the page moves by H and the place on it by 1 from lead to lead: one strided slice, or
         two where the ring of pages wraps. As every row has an origin, each page is written whole before its row comes.
@@ -45,23 +45,23 @@ class Ledger:
         before_wrap = min(self.horizon, self.rows - page)
         step = self.horizon + 1
         start = page * self.horizon
-        self.pages[:, start : start + before_wrap * step : step] = quantities[:, :before_wrap]
+        self.pages[..., start : start + before_wrap * step : step] = quantities[..., :before_wrap]
         if before_wrap < self.horizon:
             left = self.horizon - before_wrap
-            self.pages[:, before_wrap : before_wrap + left * step : step] = quantities[:, before_wrap:]
+            self.pages[..., before_wrap : before_wrap + left * step : step] = quantities[..., before_wrap:]
 
     def tear_out(self, row: int, known: Array) -> tuple[Array, Array]:
         """What was said of the known cells (N,) of a row and not learned yet; it counts as learned from now on.
 
-        Returns it (N, H, K), at place h-1 what origin ``row - h`` said, and where there is any (N, H); 0 elsewhere.
+        Returns it (N, Q, H), at place h-1 what origin ``row - h`` said, and where there is any (N, H); 0 elsewhere.
         """
         xp = namespace(self.pages)
         start = (row % self.rows) * self.horizon
-        page = self.pages[:, start : start + self.horizon]
-        marks = page[..., 0]
+        page = self.pages[..., start : start + self.horizon]
+        marks = page[:, 0]
         heard = known[:, None] & xp.isfinite(marks)
-        said = xp.where(heard[..., None], page, 0.0)
-        page[..., 0] = xp.where(known[:, None], xp.nan, marks)  # the first quantity marks what is there
+        said = xp.where(heard[:, None], page, 0.0)
+        page[:, 0] = xp.where(known[:, None], xp.nan, marks)  # the first quantity marks what is there
         return said, heard
 
 
