@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def result(
 ) -> Result:
     cell = Cell("etth", backbone, 24, split, protocol, method, seed)
     scores = {"mae": mae, "mse": mae**2, **(metrics or {})}
-    return Result(cell, scores, {}, {"numpy": "2.0"}, "cpu", "0123456789abcdef", {})
+    return Result(cell, scores, {}, {"numpy": "2.0"}, "cpu", "0123456789ab", {})
 
 
 RESULTS = [
@@ -189,6 +190,9 @@ def test_exported_cells_come_back(tmp_path: Path) -> None:
         store.write(one)
     export(store, tmp_path / "cells.csv")
     assert exported(tmp_path / "cells.csv") == collect(store)
+    store.write(replace(collect(store)[0], commit="0123456789ab" + "c" * 28))
+    export(store, tmp_path / "cells.csv")
+    assert {result.commit for result in exported(tmp_path / "cells.csv")} == {"0123456789ab"}
 
 
 def test_what_is_not_a_table_of_cells(tmp_path: Path) -> None:

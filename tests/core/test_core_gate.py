@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ompb.core.gate import HINT, Gate, hints, lead_groups
-from ompb.settings import GateMode
+from ompb.core.gate import HINT, Gate, lead_groups
+from ompb.settings import GateMode, Settings
 from ompb.types import Floats
 
 PRIOR = (0.6, 0.3, 0.1)
@@ -15,20 +15,8 @@ SPANS = ((0, 1), (1, 2), (2, 3), (3, 4))  # of four leads each is a group
 
 
 def gate(mode: GateMode = "channel", horizon: int = HORIZON) -> Gate:
-    groups = lead_groups(np.zeros(1), horizon)
-    return Gate(
-        prior=np.asarray(PRIOR),
-        backbone=np.asarray([1.0, 0.0, 0.0]),
-        groups=groups,
-        hints=hints(groups),
-        loss=np.zeros((2, 3, len(groups))),
-        rows=np.zeros((2, len(groups))),
-        discount=DISCOUNT,
-        evidence=EVIDENCE,
-        ramp=RAMP,
-        mode=mode,
-        channels=2,
-    )
+    settings = Settings(gate=mode, gate_discount=DISCOUNT, evidence=EVIDENCE, ramp=RAMP)
+    return Gate.start(2, np.asarray(PRIOR), lead_groups(np.zeros(1), horizon), 2, settings)
 
 
 def tell(learner: Gate, errors: Floats, heard: Floats | None = None) -> None:

@@ -57,7 +57,7 @@ def _made_by(results: Sequence[Result]) -> str:
     made: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         versions = ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items()))
-        made.setdefault(((result.commit or "unknown")[:12], result.device, versions), []).append(result)
+        made.setdefault((result.commit or "unknown", result.device, versions), []).append(result)
     lines = [
         (*by, ", ".join(sorted({result.cell.dataset for result in found})), str(len(found)))
         for by, found in sorted(made.items())

@@ -19,6 +19,7 @@ SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 LEFTOVER = 24 * 3600  # seconds after which a half-written file belongs to nobody any more
 STEPS = ("origin", "mae", "mse")  # of a log of single steps
 EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
+COMMIT = 12  # digits of a commit that are exported: enough to find it
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -115,9 +116,10 @@ def collect(store: Store) -> list[Result]:
 def export(store: Store, path: Path) -> int:
     """Write every metric of every finished cell, and the seconds of a step, to a CSV; returns how many lines."""
     lines = [
-        (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, result.commit or "")
+        (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, commit)
         for result in collect(store)
         for versions in [" ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))]
+        for commit in [(result.commit or "")[:COMMIT]]
         for metric, value in {**result.metrics, **_exported_timing(result.timing)}.items()
     ]
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:

@@ -19,11 +19,11 @@ import itertools
 from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace, over_series
-from ompb.settings import GateMode
+from ompb.settings import GateMode, Settings
 
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
-# Groups of leads at most; each reaches about as many times as far ahead as the one before.
+# Groups of leads at most. Their ends are in geometric progression.
 GROUPS = 4
 # Weight of what is known of all groups together in the loss of one.
 HINT = 0.03
@@ -45,13 +45,6 @@ def lead_groups(like: Array, horizon: int) -> Array:
     return xp.astype(xp.stack(inside), like.dtype)
 
 
-def hints(groups: Array) -> Array:
-    """What each group counts for each, (G, G): itself in full, all by the share `HINT`."""
-    xp = namespace(groups)
-    count = groups.shape[0]
-    return xp.eye(count, dtype=groups.dtype) + HINT
-
-
 @dataclass
 class Gate:
     """Discounted losses of K members on N lanes, and the weights they imply."""
@@ -59,7 +52,7 @@ class Gate:
     prior: Array  # (K,)
     backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
     groups: Array  # of leads: (G, H)
-    hints: Array  # how much of what each group heard counts for each: (G, G)
+    hints: Array  # what the loss of one group counts for another, 1 and `HINT`s: (G, G)
     loss: Array  # discounted sum over rows: (N, K, G)
     rows: Array  # discounted count of rows: (N, G)
     discount: float
@@ -67,6 +60,25 @@ class Gate:
     ramp: float
     mode: GateMode
     channels: int
+
+    @classmethod
+    def start(cls, lanes: int, prior: Array, groups: Array, channels: int, settings: Settings) -> Gate:
+        """Nothing heard of N lanes yet."""
+        xp = namespace(prior)
+        count, members = groups.shape[0], prior.shape[0]
+        return cls(
+            prior=prior,
+            backbone=xp.astype(xp.arange(members) == 0, prior.dtype),
+            groups=groups,
+            hints=xp.eye(count, dtype=prior.dtype) + HINT,
+            loss=xp.zeros((lanes, members, count), dtype=prior.dtype),
+            rows=xp.zeros((lanes, count), dtype=prior.dtype),
+            discount=settings.gate_discount,
+            evidence=settings.evidence,
+            ramp=settings.ramp,
+            mode=settings.gate,
+            channels=channels,
+        )
 
     def fade(self) -> None:
         """A row has passed."""
@@ -76,10 +88,10 @@ class Gate:
     def learn(self, errors: Array, heard: Array, age: int) -> None:
         """Take in the members' errors (N, K, H) on a row, 0 but where ``heard`` (N, H) is 1, ``age`` rows late."""
         xp = namespace(errors)
-        members = xp.matrix_transpose(self.groups)
-        leads = xp.matmul(heard, members)
+        into_groups = xp.matrix_transpose(self.groups)
+        leads = xp.matmul(heard, into_groups)
         weight = xp.minimum(leads, 1.0) * self.discount**age
-        self.loss += (weight / xp.maximum(leads, 1.0))[:, None] * xp.matmul(errors * errors, members)
+        self.loss += (weight / xp.maximum(leads, 1.0))[:, None] * xp.matmul(errors * errors, into_groups)
         self.rows += weight
 
     def belief(self) -> Array:

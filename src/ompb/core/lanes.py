@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate import Certifier, Probe, Reader
 from ompb.core.features import FeatureMap
-from ompb.core.gate import Gate, hints
+from ompb.core.gate import Gate
 from ompb.core.intervals import Intervals
 from ompb.core.ledger import Ledger
 from ompb.core.posterior import Posterior
@@ -72,24 +72,9 @@ class Lanes:
         lanes, horizon = like.shape
         discounts = xp.asarray(settings.discounts, dtype=like.dtype)
         posterior = Posterior.start(head.weights, discounts, settings.patience)
-        prior, groups = law.reader.prior, law.reader.groups
-        none = xp.zeros((lanes, groups.shape[0]), dtype=like.dtype)
-        gate = Gate(
-            prior=prior,
-            backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
-            groups=groups,
-            hints=hints(groups),
-            loss=prior[:, None] * none[:, None],
-            rows=none,
-            discount=settings.gate_discount,
-            evidence=settings.evidence,
-            ramp=settings.ramp,
-            mode=settings.gate,
-            channels=law.channels,
-        )
         return cls(
             posterior,
-            gate,
+            Gate.start(lanes, law.reader.prior, law.reader.groups, law.channels, settings),
             Intervals.start(head.base_variance, settings.interval_discount, settings.conformal_rate),
             Ledger.empty(like, lanes, law.members + EXTRA, horizon, settings.patience),
             Certifier.start(law.probe.phi.shape[1], law.reader) if settings.certificate else None,
