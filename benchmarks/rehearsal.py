@@ -76,8 +76,7 @@ class Rehearsal:
 
     def log_ratio(self, settings: Settings) -> float:
         """ln(MAE / MAE of the bare forecaster)."""
-        options = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-        calibrator = Calibrator.fit(self.past_base, self.past, **self.sizes, **options)
+        calibrator = Calibrator.fit(self.past_base, self.past, **self.sizes, **dataclasses.asdict(settings))
         run = backtest(calibrator, self.base, self.rows)
         ours, bare = (np.nanmean(np.abs(forecast - run.outcome)) for forecast in (run.mean, run.base))
         return math.log(float(ours / bare))
@@ -126,7 +125,7 @@ class Outcome:
 
 @dataclass
 class Search:
-    """One setting after the other; every settings tried once."""
+    """One setting after the other; no configuration is tried twice."""
 
     streams: Sequence[Rehearsal]
     pool: Executor
@@ -154,7 +153,7 @@ def described(settings: Settings) -> str:
 
 def page(search: Search, start: Settings, best: Settings) -> str:
     """What was tried, and what the best did, stream by stream."""
-    lines = ["# Settings chosen on sources alone", "", *(f"{line}" for line in __doc__.strip().splitlines()[4:]), ""]
+    lines = ["# Settings chosen on sources alone", "", *__doc__.strip().splitlines()[4:], ""]
     made = ", ".join(f"{name} {number}" for name, number in versions("ompb", "numpy", "torch").items())
     lines += [f"{len(search.streams)} streams, {len(search.tried)} settings; {made}.", ""]
     lines += [f"- start: {described(start)}", f"- chosen: {described(best)}", ""]

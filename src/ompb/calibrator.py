@@ -13,6 +13,7 @@ from ompb import archive
 from ompb.core.certificate import Probe, Reader, Scales, probe_of
 from ompb.core.disagreement import expected_pair
 from ompb.core.features import FeatureMap
+from ompb.core.gate import lead_groups
 from ompb.core.lanes import Lanes, SourceLaw
 from ompb.core.posterior import Posterior
 from ompb.core.source import Moments, SourceHead, view
@@ -107,6 +108,7 @@ class Calibrator:
         features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
         stride = settings.stride or horizon
         spread, newest, head = data.read_learning(features, settings.anchor, progress)
+        groups = lead_groups(head.noise, horizon)
         law = SourceLaw(
             channels=values.shape[1],
             settings=settings,
@@ -116,9 +118,10 @@ class Calibrator:
             reader=Reader.build(
                 values.shape[1],
                 head.noise,
+                groups,
                 features.has_profile,
                 # a fixed seed: a calibrator is a function of its inputs
-                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1], horizon)),
+                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1], len(groups))),
                 settings,
             ),
         )

@@ -16,6 +16,7 @@ from ompb import Calibrator, Ridge, Stream
 from ompb.calibrator import LEAST_NULL, NEWEST, SPREAD
 from ompb.core.certificate import Probe, Reader, probe_of
 from ompb.core.disagreement import bounded, makings
+from ompb.core.gate import lead_groups
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.core.source import view
 from ompb.errors import OptionError
@@ -788,7 +789,8 @@ def test_no_certificate_when_switched_off() -> None:
 def test_reader_prior_is_the_belief_before_any_outcome() -> None:
     noise = np.ones((2, 3))
     settings = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999)).settings
-    reader = Reader.build(2, noise, True, np.zeros((0, 2)), settings)
+    groups = lead_groups(noise, noise.shape[1])
+    reader = Reader.build(2, noise, groups, True, np.zeros((0, 2, len(groups))), settings)
     np.testing.assert_allclose(reader.prior, [0.4, 0.12, 0.12, 0.12, 0.12, 0.12])
-    no_profile = Reader.build(2, noise, False, np.zeros((0, 2)), settings)
+    no_profile = Reader.build(2, noise, groups, False, np.zeros((0, 2, len(groups))), settings)
     np.testing.assert_allclose(no_profile.prior, [0.4, 0.15, 0.15, 0.15, 0.15])

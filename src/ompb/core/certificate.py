@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from ompb.core.arrays import Array, namespace, over_series
 from ompb.core.complexity import C0, KINDS, B, predictable_variance
 from ompb.core.disagreement import bounded, drawn_pairs, expected_pair, makings, makings_size
-from ompb.core.gate import lead_groups
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.core.source import Views
 from ompb.settings import Settings
@@ -79,16 +78,16 @@ class Reader:
     settings: Settings
 
     @classmethod
-    def build(cls, channels: int, noise: Array, has_profile: bool, uniforms: Array, settings: Settings) -> Reader:
-        """A reader whose scales are still to be chosen; uniforms (draws, N, H), of which each group takes its own."""
+    def build(
+        cls, channels: int, noise: Array, groups: Array, has_profile: bool, uniforms: Array, settings: Settings
+    ) -> Reader:
+        """A reader whose scales are still to be chosen."""
         xp = namespace(noise)
         others = len(settings.discounts) + (2 if has_profile else 1)  # heads, regression, profile
         backbone = settings.backbone_prior
         prior = xp.asarray([backbone, *[(1 - backbone) / others] * others], dtype=noise.dtype)
-        groups = lead_groups(noise, noise.shape[1])
         mean_noise = settings.posterior_scale * xp.matmul(noise, xp.matrix_transpose(groups)) / noise.shape[1]
-        scales = Scales(1.0, 1.0, 1.0)
-        return cls(channels, noise, groups, mean_noise, prior, uniforms[..., : groups.shape[0]], scales, settings)
+        return cls(channels, noise, groups, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
 
     def look(self, probe: Probe, posterior: Posterior) -> tuple[Array, Array]:
         """Expected squared error of every member on every group (N, n, G * K), makings of the disagreement.
