@@ -14,8 +14,10 @@ import small_etth
 from small_etth import HORIZON, METHODS, small_cells, write_small_etth
 
 import ompb
-from ompb.bench import backbones
+from ompb.bench import backbones, runner
 from ompb.bench.backbones import Scaler, Workshop, backbone_label, forecaster
+from ompb.bench.contract import Method, Task
+from ompb.bench.methods import make
 from ompb.bench.registry import add_file
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import LEFTOVER, Cell, Result, Store, collect, export
@@ -113,6 +115,33 @@ def test_several_processes_give_the_same(undisturbed: Undisturbed, folder: Path,
     assert sorted(lines) == sorted(f"{cell}: finished" for cell in undisturbed.cells)
 
 
+def test_splits_share_what_the_source_teaches(
+    undisturbed: Undisturbed, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def counting(name: str, task: Task) -> Method:
+        made.append(name)
+        return make(name, task)
+
+    monkeypatch.setattr(runner, "make", counting)
+    workshop = Workshop(Store(tmp_path), folder)
+    run(undisturbed.cells, workshop)
+    assert sorted(made) == sorted({(c.protocol, c.method): c.method for c in undisturbed.cells}.values())
+    apart = Workshop(Store(tmp_path / "apart"), folder)
+    for cell in undisturbed.cells:
+        run([cell], apart)
+    assert timeless(workshop.store) == timeless(apart.store)
+
+
+def test_a_method_that_cannot_be_copied_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "make", lambda name, task: lambda moment: moment)  # noqa: ARG005
+    cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["copy"], folder=folder).cells
+    report = run(cells, Workshop(Store(tmp_path), folder))
+    assert report.failed.keys() == set(cells)
+    assert all("'copy' cannot be copied" in problem for problem in report.failed.values())
+
+
 def test_a_damaged_result_is_run_again(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
     workshop = Workshop(Store(tmp_path), folder)
     cell = Cell("etth", "ridge", HORIZON, "id", "honest", "original", 0)
@@ -204,7 +233,7 @@ def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path
     assert [int(line["origin"]) for line in lines] == list(range(95, 95 + result.settings["windows"]))
     for metric in POINT:
         assert np.mean([float(line[metric]) for line in lines]) == pytest.approx(result.metrics[metric])
-    assert told == ["forecasting source", "forecasting id", str(cell)]
+    assert told == ["forecasting source", "forecasting id", "copy learns from the source", str(cell)]
     run([cell], Workshop(Store(tmp_path / "other"), folder))
     assert not (tmp_path / "other" / "steps").exists()
 

@@ -1,9 +1,15 @@
-"""Runs cells: each one that is missing in the store, once, in any number of processes, however often interrupted."""
+"""Runs cells: each one that is missing in the store, once, in any number of processes, however often interrupted.
+
+Cells share what they can: a *group* (data set, backbone, horizon, seed) its backbone and base forecasts, and the cells
+of a group that differ in their split alone their method, which learns from the source once and then follows each
+stream as a copy.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import platform
 import subprocess
 import threading
@@ -18,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Status, Workshop, is_network, prepare, versions
-from ompb.bench.contract import Setting, Task, moments
+from ompb.bench.contract import Method, Setting, Task, moments
 from ompb.bench.methods import make, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.bench.registry import add_file
@@ -127,9 +133,11 @@ def _in_turn(cells: Sequence[Cell], job: _Job, status: Status) -> Iterator[_End]
     """Cells as they end: first the base forecasts that a group shares, then its cells."""
     for group in _groups(cells):
         base, problem = job.prepare(group, status)
-        for cell in group:
-            status(str(cell))
-            yield cell, problem if base is None else job.run(cell, base)
+        if base is None:
+            yield from ((cell, problem) for cell in group)
+            continue
+        for relay in _relays(group):
+            yield from job.run(relay, base, status)
 
 
 def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]:
@@ -138,29 +146,40 @@ def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=job.workshop.added)
     try:
         preparing = {pool.submit(job.prepare, group): group for group in _groups(cells)}
-        running: dict[Future[str | None], Cell] = {}
+        running: set[Future[list[_End]]] = set()
         while preparing or running:
             waiting: list[Future[Any]] = [*preparing, *running]
             ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ready & running.keys():
-                yield running.pop(future), future.result()
+            for future in ready & running:
+                running.remove(future)
+                yield from future.result()
             for future in ready & preparing.keys():
                 group = preparing.pop(future)
                 base, problem = future.result()
                 if base is None:
                     yield from ((cell, problem) for cell in group)
                 else:
-                    running |= {pool.submit(job.run, cell, base): cell for cell in group}
+                    running |= {pool.submit(job.run, relay, base) for relay in _relays(group)}
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Cells that share their base forecasts."""
-    groups: dict[tuple[object, ...], list[Cell]] = {}
+    return _alike(cells, lambda cell: (cell.dataset, cell.backbone, cell.horizon, cell.seed))
+
+
+def _relays(group: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells of a group that share what the method learns from the source."""
+    return _alike(group, lambda cell: (cell.protocol, cell.method))
+
+
+def _alike(cells: Sequence[Cell], key: Callable[[Cell], tuple[object, ...]]) -> list[list[Cell]]:
+    """Cells with the same key together, in the order of their first."""
+    alike: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.dataset, cell.backbone, cell.horizon, cell.seed), []).append(cell)
-    return list(groups.values())
+        alike.setdefault(key(cell), []).append(cell)
+    return list(alike.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,39 +196,69 @@ class _Job:
         except OmpbError as error:
             return None, str(error)
 
-    def run(self, cell: Cell, base: BaseForecasts) -> str | None:
-        """Run a cell; what went wrong, or None."""
+    def run(self, relay: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> list[_End]:
+        """Run cells that differ in their split alone; what went wrong with each, or None."""
+        status(f"{relay[0].method} learns from the source")
         try:
-            self.workshop.store.write(_result(cell, base, self.workshop, self.commit))
+            start = _Start.of(relay[0], base, self.workshop)
+        except OmpbError as error:
+            return [(cell, str(error)) for cell in relay]
+        return [(cell, self._follow(start, cell, base, status)) for cell in relay]
+
+    def _follow(self, start: _Start, cell: Cell, base: BaseForecasts, status: Status) -> str | None:
+        status(str(cell))
+        try:
+            self.workshop.store.write(_result(start, cell, base, self.workshop, self.commit))
         except OmpbError as error:
             return str(error)
         return None
 
 
-def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | None) -> Result:
-    """Follow the stream and score it."""
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A method as it is before any stream, ready to be copied."""
+
+    method: bytes
+    seconds: float  # that it took
+
+    @classmethod
+    def of(cls, cell: Cell, base: BaseForecasts, workshop: Workshop) -> _Start:
+        """What the source teaches the method of a cell."""
+        data = load(cell.dataset, workshop.folder)
+        began = perf_counter()
+        entrant = make(
+            cell.method,
+            Task(
+                **vars(_setting(data, cell)),
+                source=Scaler.of(data.source)(data.source),
+                source_base=np.load(base.files[SOURCE], mmap_mode="r"),
+                seed=cell.seed,
+                network=base.network,
+                device=workshop.device,
+            ),
+        )
+        seconds = perf_counter() - began
+        try:
+            return cls(pickle.dumps(entrant), seconds)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:  # all three are what pickle raises
+            raise OptionError(
+                f"the method {cell.method!r} cannot be copied for one stream after the other: {error}. Define its "
+                "class, and the functions it holds, at the top of a module, so that it can be pickled."
+            ) from error
+
+
+def _result(start: _Start, cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | None) -> Result:
+    """Follow the stream of a cell and score it."""
     data = load(cell.dataset, workshop.folder)
-    scaler = Scaler.of(data.source)
-    rows = scaler(data.stream(cell.split, cell.horizon))
+    rows = Scaler.of(data.source)(data.stream(cell.split, cell.horizon))
     rows.flags.writeable = False
-    source_base, stream_base = (np.load(base.files[part], mmap_mode="r") for part in (SOURCE, cell.split))
-    start = perf_counter()
-    entrant = make(
-        cell.method,
-        Task(
-            **vars(_setting(data, cell)),
-            source=scaler(data.source),
-            source_base=source_base,
-            seed=cell.seed,
-            network=base.network,
-            device=workshop.device,
-        ),
-    )
-    offline, online, scores, steps = perf_counter() - start, 0.0, Scores(), []
+    stream_base = np.load(base.files[cell.split], mmap_mode="r")
+    entrant: Method = pickle.loads(start.method)
+    online, scores, steps = 0.0, Scores(), []
     for moment in moments(rows, rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
-        start = perf_counter()
+        began = perf_counter()
         said = entrant.step(moment)
-        online += perf_counter() - start
+        online += perf_counter() - began
         errors = scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
         steps.append((moment.origin, *errors))
     if workshop.per_step:
@@ -227,7 +276,7 @@ def _result(cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | N
         versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
         device=workshop.device,
         commit=commit,
-        timing={"offline_seconds": offline, SECONDS: online / scores.windows},
+        timing={"offline_seconds": start.seconds, SECONDS: online / scores.windows},
     )
 
 
