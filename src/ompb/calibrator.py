@@ -13,7 +13,6 @@ from ompb import archive
 from ompb.core.certificate import Probe, Reader, Scales, probe_of
 from ompb.core.disagreement import expected_pair
 from ompb.core.features import FeatureMap
-from ompb.core.gate import lead_groups
 from ompb.core.lanes import Lanes, SourceLaw
 from ompb.core.posterior import Posterior
 from ompb.core.source import Moments, SourceHead, view
@@ -108,7 +107,6 @@ class Calibrator:
         features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
         stride = settings.stride or horizon
         spread, newest, head = data.read_learning(features, settings.anchor, progress)
-        groups = lead_groups(head.noise, horizon)
         law = SourceLaw(
             channels=values.shape[1],
             settings=settings,
@@ -118,10 +116,9 @@ class Calibrator:
             reader=Reader.build(
                 values.shape[1],
                 head.noise,
-                groups,
                 features.has_profile,
                 # a fixed seed: a calibrator is a function of its inputs
-                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1], len(groups))),
+                np.random.default_rng(0).uniform(size=(settings.draws, values.shape[1])),
                 settings,
             ),
         )
@@ -248,7 +245,7 @@ def _with_scales(law: SourceLaw, spread: Probe, newest: _Batch) -> SourceLaw:
     settings, reader = law.settings, law.reader
     lanes = law.head.weights.shape[0]
     posterior = Posterior.start(law.head.weights, np.asarray(settings.discounts), 0)
-    belief = np.zeros((lanes, len(reader.groups), 1)) + reader.prior
+    belief = np.zeros((lanes, 1)) + reader.prior
     squared, made = reader.look(spread, posterior)
     tau_y = float(np.sqrt(np.quantile(reader.risk(squared, belief), TAU_Y_QUANTILE)))
     # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same member twice

@@ -173,7 +173,7 @@ class Stream:
         cal = self._calibrator
         moved = base + cal.scale * issued.correction.T
         # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-        mean = np.where(issued.correction.T == 0, base, moved)
+        mean = np.where(issued.gate > 0, moved, base)
         sd = cal.scale * issued.sd.T
         widths = np.ascontiguousarray(issued.half_widths.T)
         for array in (mean, base, issued.gate, sd, widths):

@@ -138,7 +138,7 @@ class RealisedRisk:
 class Forecast:
     """One issued forecast, in the user's units. Its arrays are read-only.
 
-    Shapes: ``mean``, ``base``, ``sd`` (H, C); ``gate`` (C,), a mean over leads; ``multipliers`` (levels, C).
+    Shapes: ``mean``, ``base``, ``sd`` (H, C); ``gate`` (C,); ``multipliers`` (levels, C).
     """
 
     origin: int

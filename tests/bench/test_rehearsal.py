@@ -25,7 +25,7 @@ def test_no_setting_alone_does_better_than_the_choice(monkeypatch: pytest.Monkey
     streams = []
     for name, disturb in rehearsal.DISTURBANCES.items():
         now, before = rehearsal.recorded(ridge, disturb(later), 24), rehearsal.recorded(ridge, past, 24)
-        streams.append(rehearsal.Rehearsal(name, sizes, past, before, disturb(later), now))
+        streams.append(rehearsal.Rehearsal("sines", name, sizes, past, before, disturb(later), now))
     start = Settings(certificate=False)
     with ThreadPoolExecutor(1) as pool:
         search = rehearsal.Search(streams, pool)

@@ -16,7 +16,6 @@ from ompb import Calibrator, Ridge, Stream
 from ompb.calibrator import LEAST_NULL, NEWEST, SPREAD
 from ompb.core.certificate import Probe, Reader, probe_of
 from ompb.core.disagreement import bounded, makings
-from ompb.core.gate import lead_groups
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.core.source import view
 from ompb.errors import OptionError
@@ -24,8 +23,6 @@ from ompb.types import Certificate, Floats, Kind
 
 CONTEXT, HORIZON, CHANNELS, SEASON, ROWS = 12, 5, 2, 6, 480
 SPLIT = 360  # three quarters of the rows
-SPANS = ((0, 1), (1, 2), (2, 3), (3, 5))  # groups of leads
-GROUP_OF = [0, 1, 2, 3, 3]  # by lead
 OPTIONS: dict[str, Any] = {
     "discounts": (0.97, 0.995),
     "basis": 2,
@@ -103,7 +100,7 @@ def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
     for n, m in np.ndindex(CHANNELS, 2):
         np.testing.assert_array_equal(heads.mean[n, m], cal.law.head.weights[n])
         np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.law.features.size))
-    return Law(heads), np.tile(PRIOR, (CHANNELS, len(SPANS), 1))
+    return Law(heads), np.tile(PRIOR, (CHANNELS, 1))
 
 
 @dataclass
@@ -158,7 +155,7 @@ def twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> tuple[Flo
                 q = looked.phi[n, w] @ law.covariance[n, m] @ looked.phi[n, w]
                 variance[FIRST_HEAD + m] = noise[n] * q
             for h in range(leads):
-                f, v, b = forecasts[n, :, w, h], variance[:, h], belief[n, GROUP_OF[h]]
+                f, v, b = forecasts[n, :, w, h], variance[:, h], belief[n]
                 first, second = b @ f, b @ (f**2 + v)
                 y = looked.outcomes[n, w, h]
                 risk[w] += second - 2 * y * first + y**2
@@ -167,18 +164,18 @@ def twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> tuple[Flo
 
 
 def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draws: int, seed: int) -> Floats:
-    """Forecasts (draws, N, n, H): draw a member per lane and group, then its head's weights, then evaluate it."""
+    """Forecasts (draws, N, n, H): draw a member per lane, then its head's weights, then evaluate it."""
     rng = np.random.default_rng(seed)
-    lanes, groups, members = belief.shape
-    out = np.empty((draws, lanes, looked.phi.shape[1], HORIZON))
-    for n, g in np.ndindex(lanes, groups):
-        chosen = rng.choice(members, size=draws, p=belief[n, g])
-        here_leads = slice(*SPANS[g])
+    lanes, members = belief.shape
+    leads, windows = HORIZON, looked.phi.shape[1]
+    out = np.empty((draws, lanes, windows, leads))
+    for n in range(lanes):
+        chosen = rng.choice(members, size=draws, p=belief[n])
         for still in range(FIRST_HEAD):
-            out[chosen == still, n, :, here_leads] = looked.still[n, still, :, here_leads]
+            out[chosen == still, n] = looked.still[n, still]
         for m in range(2):
             here = np.flatnonzero(chosen == FIRST_HEAD + m)
-            for h in range(*SPANS[g]):
+            for h in range(leads):
                 spread = cal.law.head.noise[n, h] * cal.settings.posterior_scale * law.covariance[n, m]
                 weights = rng.multivariate_normal(law.mean[n, m, h], spread, size=len(here), method="cholesky")
                 out[here, n, :, h] = looked.still[n, 0, :, h] + weights @ looked.phi[n].T
@@ -223,7 +220,7 @@ def test_kl_in_one_dimension_against_numeric_integration(mean: float, p: float, 
         lambda w: q.pdf(w) * (q.logpdf(w) - prior.logpdf(w)), mean - reach, mean + reach, epsabs=1e-12
     )
     found = gaussian_kl(np.full((1, 1, 1, 1), mean), np.full((1, 1, 1, 1), p), np.full((1, 1), noise))
-    assert float(found[0, 0, 0]) == pytest.approx(expected, abs=1e-9)
+    assert float(found[0, 0]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_kl_in_many_dimensions_against_the_dense_formula() -> None:
@@ -233,7 +230,7 @@ def test_kl_in_many_dimensions_against_the_dense_formula() -> None:
     root = rng.normal(size=(lanes, heads, size, size))
     covariance = root @ np.swapaxes(root, -1, -2) / size + 0.1 * np.eye(size)
     noise = rng.uniform(0.2, 3.0, size=(lanes, leads))
-    found = np.sum(gaussian_kl(mean, covariance, noise), axis=-1)
+    found = gaussian_kl(mean, covariance, noise)
     for n, m in np.ndindex(lanes, heads):
         prior = np.diag(np.repeat(noise[n], size))
         law = np.kron(np.diag(noise[n]), covariance[n, m])  # leads are independent blocks
@@ -248,12 +245,12 @@ def plain_shift(cal: Calibrator, law: Law, belief: Floats) -> float:
     """KL of the mixture to the source's word, lane by lane and head by head."""
     expected = 0.0
     for n in range(CHANNELS):
-        expected += sum(float(b @ np.log(b / PRIOR)) for b in belief[n])
+        expected += float(belief[n] @ np.log(belief[n] / PRIOR))
         for m in range(2):
             one = (slice(n, n + 1), slice(m, m + 1))
             moved = law.mean[one] - cal.law.head.weights[n]
             kl = gaussian_kl(moved, law.covariance[one], cal.law.head.noise[n : n + 1])
-            expected += sum(belief[n, GROUP_OF[h], FIRST_HEAD + m] * float(kl[0, 0, h]) for h in range(HORIZON))
+            expected += belief[n, FIRST_HEAD + m] * float(kl[0, 0])
     return expected
 
 
@@ -308,7 +305,7 @@ def test_gaps_need_differences_only() -> None:
     leverage = np.moveaxis(np.asarray(law.posterior.leverage(looked.phi)), 1, 2)
     moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, forecasts.shape[1], 1, HORIZON))
     pairs = cal.law.reader.pairs(belief)
-    one, other = (cal.law.reader.gaps(makings(f, leverage, cal.law.reader.groups), pairs) for f in (forecasts, moved))
+    one, other = (cal.law.reader.gaps(makings(f, leverage), pairs) for f in (forecasts, moved))
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
@@ -331,7 +328,7 @@ def test_drawn_disagreement_has_the_mean_of_weight_space(
     made = cal.law.reader.look(probe, law.posterior)[1]
     readings = []
     for _ in range(4000):
-        reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS, len(SPANS))))
+        reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS)))
         readings.append(reader.disagreement(made, reader.pairs(belief))[0])
     found = np.asarray(readings)  # (replicates, n)
     one = weight_space(cal, looked, law, belief, 30_000, seed=31)
@@ -349,16 +346,15 @@ def drawn_twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> Flo
     gaps = []
     for a, b in combinations(range(draws), 2):
         gap = np.zeros(windows)
-        for n, w, g in np.ndindex(CHANNELS, windows, len(SPANS)):
-            leads = slice(*SPANS[g])
-            numbers = cal.law.reader.uniforms[[a, b], n, g]
-            members = np.searchsorted(np.cumsum(belief[n, g]), numbers, side="right")
-            gap[w] += np.sum((forecasts[n, members[0], w, leads] - forecasts[n, members[1], w, leads]) ** 2)
+        for n, w in np.ndindex(CHANNELS, windows):
+            numbers = cal.law.reader.uniforms[[a, b], n]
+            members = np.searchsorted(np.cumsum(belief[n]), numbers, side="right")
+            gap[w] += np.mean((forecasts[n, members[0], w] - forecasts[n, members[1], w]) ** 2)
             for member in members:
                 if member >= FIRST_HEAD:
                     q = looked.phi[n, w] @ law.covariance[n, member - FIRST_HEAD] @ looked.phi[n, w]
-                    gap[w] += q * np.sum(cal.law.head.noise[n, leads])
-        gaps.append(gap / (CHANNELS * HORIZON))
+                    gap[w] += q * np.mean(cal.law.head.noise[n])
+        gaps.append(gap / CHANNELS)
     return np.stack(gaps, axis=-1)
 
 
@@ -402,7 +398,7 @@ def test_missing_cells_have_no_weight_in_the_squared_error() -> None:
         holes[n, w, rng.choice(HORIZON, size=2, replace=False)] = np.nan
     found = reading(cal, looked, holes, law, belief)
     forecasts = member_forecasts(looked, law)
-    squared = np.einsum("nhk,nkwh->nwh", belief[:, GROUP_OF], (holes[:, None] - forecasts) ** 2)
+    squared = np.einsum("nk,nkwh->nwh", belief, (holes[:, None] - forecasts) ** 2)
     np.testing.assert_allclose(found, np.nanmean(squared, axis=(0, 2)), rtol=1e-9)
 
 
@@ -417,9 +413,7 @@ def test_missing_cells_have_no_weight_in_the_gibbs_risk() -> None:
     squared = (holes[:, None] - member_forecasts(looked, law)) ** 2
     leverage = np.asarray(law.posterior.leverage(looked.phi))  # (N, M, n)
     squared[:, FIRST_HEAD:] += 20.0 * leverage[..., None] * cal.law.head.noise[:, None, None]
-    np.testing.assert_allclose(
-        found, np.nanmean(np.einsum("nhk,nkwh->nwh", belief[:, GROUP_OF], squared), axis=(0, 2)), rtol=1e-9
-    )
+    np.testing.assert_allclose(found, np.nanmean(np.einsum("nk,nkwh->nwh", belief, squared), axis=(0, 2)), rtol=1e-9)
 
 
 def test_a_channel_without_outcome_does_not_dilute_the_risk() -> None:
@@ -431,7 +425,7 @@ def test_a_channel_without_outcome_does_not_dilute_the_risk() -> None:
     holes[1] = np.nan
     found = reading(cal, looked, holes, law, belief)
     forecasts = member_forecasts(looked, law)
-    squared = np.einsum("nhk,nkwh->nwh", belief[:, GROUP_OF], (holes[:, None] - forecasts) ** 2)
+    squared = np.einsum("nk,nkwh->nwh", belief, (holes[:, None] - forecasts) ** 2)
     np.testing.assert_allclose(found, np.mean(squared[0], axis=-1), rtol=1e-9)
 
 
@@ -789,8 +783,7 @@ def test_no_certificate_when_switched_off() -> None:
 def test_reader_prior_is_the_belief_before_any_outcome() -> None:
     noise = np.ones((2, 3))
     settings = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999)).settings
-    groups = lead_groups(noise, noise.shape[1])
-    reader = Reader.build(2, noise, groups, True, np.zeros((0, 2, len(groups))), settings)
+    reader = Reader.build(2, noise, True, np.zeros((0, 2)), settings)
     np.testing.assert_allclose(reader.prior, [0.4, 0.12, 0.12, 0.12, 0.12, 0.12])
-    no_profile = Reader.build(2, noise, groups, False, np.zeros((0, 2, len(groups))), settings)
+    no_profile = Reader.build(2, noise, False, np.zeros((0, 2)), settings)
     np.testing.assert_allclose(no_profile.prior, [0.4, 0.15, 0.15, 0.15, 0.15])

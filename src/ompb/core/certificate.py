@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace, over_series
 from ompb.core.complexity import C0, KINDS, B, predictable_variance
-from ompb.core.disagreement import bounded, drawn_pairs, expected_pair, makings, makings_size
+from ompb.core.disagreement import bounded, drawn_pairs, expected_pair, makings
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.core.source import Views
 from ompb.settings import Settings
@@ -70,27 +70,24 @@ class Reader:
 
     channels: int
     noise: Array  # sigma_h^2: (N, H)
-    groups: Array  # of leads that have a belief of their own: (G, H)
-    mean_noise: Array  # the group's part of the mean of sigma_h^2, times the posterior scale: (N, G)
+    mean_noise: Array  # its mean over leads times the posterior scale: (N, 1)
     prior: Array  # belief before any outcome: (K,)
-    uniforms: Array  # numbers that draw members, drawn once: (draws, N, G); none = expectation in closed form
+    uniforms: Array  # numbers that draw members, drawn once: (draws, N); none = expectation in closed form
     scales: Scales
     settings: Settings
 
     @classmethod
-    def build(
-        cls, channels: int, noise: Array, groups: Array, has_profile: bool, uniforms: Array, settings: Settings
-    ) -> Reader:
+    def build(cls, channels: int, noise: Array, has_profile: bool, uniforms: Array, settings: Settings) -> Reader:
         """A reader whose scales are still to be chosen."""
         xp = namespace(noise)
         others = len(settings.discounts) + (2 if has_profile else 1)  # heads, regression, profile
         backbone = settings.backbone_prior
         prior = xp.asarray([backbone, *[(1 - backbone) / others] * others], dtype=noise.dtype)
-        mean_noise = settings.posterior_scale * xp.matmul(noise, xp.matrix_transpose(groups)) / noise.shape[1]
-        return cls(channels, noise, groups, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
+        mean_noise = settings.posterior_scale * xp.mean(noise, axis=-1, keepdims=True)
+        return cls(channels, noise, mean_noise, prior, uniforms, Scales(1.0, 1.0, 1.0), settings)
 
     def look(self, probe: Probe, posterior: Posterior) -> tuple[Array, Array]:
-        """Expected squared error of every member on every group (N, n, G * K), makings of the disagreement.
+        """Expected squared error of every member (N, n, K), makings of the disagreement, on windows with outcomes.
 
         Both in closed form, no sampling: a head's error is that of its mean plus its output variance.
         """
@@ -98,20 +95,18 @@ class Reader:
         heads = probe.still[:, :1] - posterior.correction(probe.phi)
         errors = xp.permute_dims(xp.concat([probe.still, heads], axis=1), (0, 2, 1, 3))  # (N, n, K, H)
         leverage = xp.matrix_transpose(posterior.leverage(probe.phi))  # (N, n, M)
-        weighted = probe.weight[:, :, None] * self.groups  # (N, n, G, H)
-        squared = xp.matmul(weighted, xp.matrix_transpose(errors * errors))  # (N, n, G, K)
-        noise = self.settings.posterior_scale * xp.matmul(weighted, self.noise[:, None, :, None])  # (N, n, G, 1)
-        squared[..., squared.shape[-1] - leverage.shape[-1] :] += leverage[:, :, None] * noise
-        return xp.reshape(squared, (*squared.shape[:2], -1)), makings(errors, leverage, self.groups)
+        squared = xp.matmul(errors * errors, probe.weight[..., None])[..., 0]
+        noise = self.settings.posterior_scale * xp.matmul(probe.weight, self.noise[..., None])  # (N, n, 1)
+        squared[..., squared.shape[-1] - leverage.shape[-1] :] += leverage * noise
+        return squared, makings(errors, leverage)
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the members' expected squared errors."""
         xp = namespace(belief)
-        flat = xp.reshape(belief, (belief.shape[0], -1, 1))
-        return over_series(xp.matmul(squared, flat)[..., 0], self.channels)
+        return over_series(xp.matmul(squared, belief[..., None])[..., 0], self.channels)
 
     def pairs(self, belief: Array) -> Array:
-        """Coefficients (N, size, pairs) of the law over pairs; without draws the one "pair" is the expectation."""
+        """Coefficients (N, K * K + M, pairs) of the law over pairs; without draws the one "pair" is the expectation."""
         heads = len(self.settings.discounts)
         if self.uniforms.shape[0] == 0:
             return expected_pair(belief, self.mean_noise, heads)
@@ -128,14 +123,13 @@ class Reader:
         return scaled[..., 0] if scaled.shape[-1] == 1 else xp.mean(scaled, axis=-1)
 
     def posterior_shift(self, posterior: Posterior, belief: Array) -> Array:
-        """KL(rho_t || source posterior) of a series, (S,): at most sum_g KL(belief || prior) + sum_i belief_i KL_i."""
+        """KL(rho_t || source posterior) of a series, (S,): at most KL(belief || prior) + sum_i belief_i KL_i."""
         xp = namespace(belief)
         ratio = xp.where(belief > 0, belief, 1.0) / xp.where(belief > 0, self.prior, 1.0)
-        weights = xp.vecdot(belief, xp.log(ratio))  # (N, G)
+        weights = xp.vecdot(belief, xp.log(ratio))
         heads = gaussian_kl(posterior.mean - posterior.source[:, None], posterior.covariance, self.noise)
-        of_groups = xp.matmul(self.groups, xp.matrix_transpose(heads))  # (N, G, M)
-        moved = xp.vecdot(belief[..., belief.shape[-1] - heads.shape[1] :], of_groups)
-        return self.channels * over_series(xp.sum(weights + moved, axis=-1), self.channels)
+        moved = xp.vecdot(belief[:, belief.shape[1] - heads.shape[1] :], heads)
+        return self.channels * over_series(weights + moved, self.channels)
 
 
 # Terms that are read off the source, in the order of `Certifier.source_terms`.
@@ -146,10 +140,10 @@ SOURCE_TERMS = ("source_risk", "gamma", "source_disagreement", "log_term", "vari
 class Certifier:
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
-    squared: Array  # expected squared error of each member on each certificate window: (N, m, G * K)
-    source_made: Array  # makings of the disagreement on the certificate windows: (N, m, size)
-    ring_made: Array  # ... and on the newest target windows: (N, R, size)
-    pairs: Array  # coefficients of the belief at the last reading: (N, size, pairs)
+    squared: Array  # expected squared error of each member on each certificate window: (N, m, K)
+    source_made: Array  # makings of the disagreement on the certificate windows: (N, m, K * K + M)
+    ring_made: Array  # ... and on the newest target windows: (N, R, K * K + M)
+    pairs: Array  # coefficients of the belief at the last reading: (N, K * K + M, pairs)
     ring: Array  # disagreement on the newest target windows under it: (S, R)
     source_terms: Array  # as last read: (terms, S)
     position: int  # the next certificate window to be read again
@@ -161,10 +155,9 @@ class Certifier:
         xp = namespace(reader.noise)
         lanes, series = reader.noise.shape[0], reader.noise.shape[0] // reader.channels
         members, heads, ring = reader.prior.shape[0], len(reader.settings.discounts), reader.settings.ring
-        groups = reader.groups.shape[0]
-        size = makings_size(groups, members, heads)
+        size = members * members + heads
         shapes = [
-            (lanes, windows, groups * members),
+            (lanes, windows, members),
             (lanes, windows, size),
             (lanes, ring, size),
             (lanes, size, 1),
@@ -205,7 +198,7 @@ class Certifier:
         if (self.steps - 1) % reader.settings.reread == 0:
             self._reread(reader, probe, posterior, belief)
         place = (self.steps - 1) % reader.settings.ring
-        made = makings(moves[:, None], leverage[:, None], reader.groups)
+        made = makings(moves[:, None], leverage[:, None])
         self.ring_made[:, place] = made[:, 0]
         self.ring[:, place] = reader.disagreement(made, self.pairs)[:, 0]
         terms = dict(zip(SOURCE_TERMS, self.source_terms, strict=True))

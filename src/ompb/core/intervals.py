@@ -46,9 +46,9 @@ class Intervals:
         return cls(xp.asarray(variance, copy=True), factors, factors + gaussian, gaussian, allowed, discount, rate)
 
     def sd(self, leverage: Array) -> Array:
-        """Predictive standard deviation (N, H) at a leverage (N, H)."""
+        """Predictive standard deviation (N, H) at a leverage (N,)."""
         xp = namespace(self.variance)
-        return xp.sqrt(self.variance * (1 + leverage))
+        return xp.sqrt(self.variance * (1 + leverage[:, None]))
 
     def learn(self, error: Array, precision: Array, shrink: Array, heard: Array, leads: Array) -> None:
         """A row's errors with the 1/sd and 1/(1 + q) they were issued with, each (N, H).

@@ -41,8 +41,8 @@ class SourceLaw:
 class Issued:
     """A forecast of N lanes, standardised, as a correction to the base forecast."""
 
-    correction: Array  # (N, H); exactly 0 at leads whose gate is closed
-    gate: Array  # mean over leads: (N,)
+    correction: Array  # (N, H); exactly 0 where the gate is closed
+    gate: Array  # (N,)
     sd: Array  # (N, H)
     half_widths: Array  # (N, levels)
     terms: dict[str, Array] | None  # of the certificate, each (S,)
@@ -74,7 +74,7 @@ class Lanes:
         posterior = Posterior.start(head.weights, discounts, settings.patience)
         return cls(
             posterior,
-            Gate.start(lanes, law.reader.prior, law.reader.groups, law.channels, settings),
+            Gate.start(lanes, horizon, law.reader.prior, law.channels, settings),
             Intervals.start(head.base_variance, settings.interval_discount, settings.conformal_rate),
             Ledger.empty(like, lanes, law.members + EXTRA, horizon, settings.patience),
             Certifier.start(law.probe.phi.shape[1], law.reader) if settings.certificate else None,
@@ -120,11 +120,11 @@ class Lanes:
         forecasts = xp.concat([*seen.still, heads], axis=1)[:, :, 0]  # (N, K, H)
         moves = forecasts - base[:, None]
         belief = self.gate.belief()
-        weights = self.gate.weights(belief) if law.settings.online else self.gate.by_lead(belief)
-        correction = xp.vecdot(weights, moves, axis=1)
+        weights = self.gate.weights(belief) if law.settings.online else belief
+        correction = xp.matmul(weights[:, None], moves)[:, 0]
         leverage = self.posterior.take_in(origin, seen.phi[:, 0])
         of_heads = weights[:, law.members - leverage.shape[1] :]
-        mixed_leverage = law.settings.posterior_scale * xp.vecdot(of_heads, leverage[..., None], axis=1)
+        mixed_leverage = law.settings.posterior_scale * xp.vecdot(of_heads, leverage)
         sd = self.intervals.sd(mixed_leverage)
         shrink = self.intervals.variance / sd**2
         extra = xp.stack([base + correction, 1 / sd, shrink], axis=1)
@@ -133,5 +133,4 @@ class Lanes:
         terms = None
         if self.certifier is not None:
             terms = self.certifier.step(law.reader, law.probe, self.posterior, belief, moves, leverage)
-        gate = 1 - xp.vecdot(weights[:, 0], xp.ones_like(base)) / base.shape[1]  # exactly 0 where closed at all leads
-        return Issued(correction, gate, sd, self.intervals.half_widths, terms)
+        return Issued(correction, 1 - weights[:, 0], sd, self.intervals.half_widths, terms)

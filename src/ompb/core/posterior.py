@@ -43,16 +43,17 @@ def symmetric(covariance: Array) -> Array:
 
 
 def gaussian_kl(mean: Array, covariance: Array, noise: Array) -> Array:
-    r"""KL( N(w_h, sigma_h^2 P) || N(v_h, sigma_h^2 I) ) of each lead, (N, M, H).
+    r"""KL( N(w_h, sigma_h^2 P) || N(v_h, sigma_h^2 I) ) summed over leads, (N, M).
 
-    .. math:: \tfrac12 \big[ \mathrm{tr} P - F - \ln\det P + \lVert w_h - v_h \rVert^2 / \sigma_h^2 \big]
+    .. math:: \tfrac12 \sum_h \big[ \mathrm{tr} P - F - \ln\det P + \lVert w_h - v_h \rVert^2 / \sigma_h^2 \big]
 
     mean = w - v (N, M, H, F), covariance (N, M, F, F), noise = sigma_h^2 (N, H).
     """
     xp = namespace(mean)
-    moved = xp.vecdot(mean, mean) / noise[:, None, :]
+    leads, size = mean.shape[-2:]
+    moved = xp.vecdot(xp.vecdot(mean, mean), 1 / noise[:, None, :])
     log_volume = xp.linalg.slogdet(covariance)[1]
-    return 0.5 * ((xp.linalg.trace(covariance) - mean.shape[-1] - log_volume)[..., None] + moved)
+    return 0.5 * (leads * (xp.linalg.trace(covariance) - size - log_volume) + moved)
 
 
 @dataclass
