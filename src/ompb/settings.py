@@ -36,8 +36,8 @@ class Settings:
     # the gate
     gate: GateMode = "channel"  # one per channel, one for all, or always open
     backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
-    gate_discount: float = 0.99
-    evidence: float = 4.0  # weight ~ loss ** -evidence, once `ramp` rows are in
+    gate_discount: float = 0.997
+    evidence: float = 8.0  # weight ~ loss ** -evidence, once `ramp` rows are in
     ramp: float = 25.0
 
     # the certificate
