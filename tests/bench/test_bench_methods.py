@@ -204,6 +204,12 @@ def test_ompb_is_the_live_stream(world: SimpleNamespace) -> None:
         np.testing.assert_allclose(said.intervals[0.8], forecast.interval(0.8), rtol=1e-9)
 
 
+def test_a_copy_of_ompb_does_not_carry_the_forecasts_of_the_source(world: SimpleNamespace) -> None:
+    mark = world.source_base[:3].tobytes()
+    assert mark in pickle.dumps(world.source_base)
+    assert mark not in pickle.dumps(make("ompb", task_of(world, "honest")))
+
+
 @pytest.mark.parametrize("protocol", ["full", "delay=2", "one-step"])
 def test_ompb_refuses_whole_outcomes(protocol: str, world: SimpleNamespace) -> None:
     with pytest.raises(OptionError, match="learns from rows only"):

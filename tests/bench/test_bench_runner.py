@@ -134,6 +134,14 @@ def test_splits_share_what_the_source_teaches(
     assert timeless(workshop.store) == timeless(apart.store)
 
 
+def test_progress_follows_every_cell(folder: Path, tmp_path: Path) -> None:
+    workshop = Workshop(Store(tmp_path), folder)
+    cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["bias", "copy"], folder=folder).cells
+    stored: list[int] = []
+    run(cells, workshop, progress=lambda *_: stored.append(len(collect(workshop.store))))
+    assert stored == list(range(1, len(cells) + 1))
+
+
 def test_a_method_that_cannot_be_copied_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "make", lambda name, task: lambda moment: moment)  # noqa: ARG005
     cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["copy"], folder=folder).cells

@@ -208,6 +208,8 @@ def _not_from_rows(setting: Setting) -> str | None:
 
 @method("ompb", unfit=_not_from_rows)
 def _ompb(task: Task) -> Method:
-    forecaster = _SourceForecasts(task.source_base, task.context - 1)
-    calibrator = Calibrator.fit(forecaster, task.source, context=task.context, horizon=task.horizon, season=task.season)
-    return _Live(calibrator.stream(forecaster), dataclasses.asdict(calibrator.settings))
+    known = _SourceForecasts(task.source_base, task.context - 1)
+    calibrator = Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
+    # The stream is handed its base forecasts and asks nobody; holding none keeps its copies small.
+    none = _SourceForecasts(task.source_base[:0], 0)
+    return _Live(calibrator.stream(none), dataclasses.asdict(calibrator.settings))

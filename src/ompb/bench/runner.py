@@ -159,7 +159,7 @@ def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]
                 if base is None:
                     yield from ((cell, problem) for cell in group)
                 else:
-                    running |= {pool.submit(job.run, relay, base) for relay in _relays(group)}
+                    running |= {pool.submit(job.run_all, relay, base) for relay in _relays(group)}
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -196,14 +196,20 @@ class _Job:
         except OmpbError as error:
             return None, str(error)
 
-    def run(self, relay: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> list[_End]:
+    def run(self, relay: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> Iterator[_End]:
         """Run cells that differ in their split alone; what went wrong with each, or None."""
         status(f"{relay[0].method} learns from the source")
         try:
             start = _Start.of(relay[0], base, self.workshop)
         except OmpbError as error:
-            return [(cell, str(error)) for cell in relay]
-        return [(cell, self._follow(start, cell, base, status)) for cell in relay]
+            yield from ((cell, str(error)) for cell in relay)
+            return
+        for cell in relay:
+            yield cell, self._follow(start, cell, base, status)
+
+    def run_all(self, relay: Sequence[Cell], base: BaseForecasts) -> list[_End]:
+        """`run` for another process, which can only send back what is finished."""
+        return list(self.run(relay, base))
 
     def _follow(self, start: _Start, cell: Cell, base: BaseForecasts, status: Status) -> str | None:
         status(str(cell))
