@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ompb import Ridge, Settings
+from ompb import Recorded, Ridge, Settings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -24,8 +24,8 @@ def test_no_setting_alone_does_better_than_the_choice(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rehearsal, "WORTH", 0.0)
     streams = {}
     for name, disturb in rehearsal.DISTURBANCES.items():
-        streams[name] = disturb(later), rehearsal.recorded(ridge, disturb(later), 24)
-    before = rehearsal.recorded(ridge, past, 24)
+        streams[name] = disturb(later), Recorded(rehearsal.recorded(ridge, disturb(later), 24))
+    before = Recorded(rehearsal.recorded(ridge, past, 24))
     start = Settings(certificate=False)
     search = rehearsal.Search([rehearsal.Rehearsal("sines", sizes, past, before, streams)], 1)
     best = search.best(start)

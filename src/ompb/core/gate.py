@@ -2,9 +2,9 @@ r"""How far to trust the head: a mixture whose first member is the bare forecast
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
 heads. Their belief is the evidence of 2 kappa independent Gaussian errors whose variance was profiled out, where kappa
-grows with the n revealed rows:
+grows with the n revealed rows: the logarithm of a ratio of losses is shrunk as if `caution` more rows had shown none.
 
-.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = evidence \cdot \min(1, n / ramp)
+.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = evidence \cdot \frac{n}{n + caution}
 
 with the discounted mean over revealed rows of the member's squared error as l. Within a row, lead h counts 1/h: every
 octave of leads says as much as any other, so that near leads, of which most is heard and least is chance, are not
@@ -38,7 +38,7 @@ class Gate:
     rows: Array  # discounted count of rows: (N,)
     discount: float
     evidence: float
-    ramp: float
+    caution: float
     mode: GateMode
     channels: int
 
@@ -54,7 +54,7 @@ class Gate:
             rows=xp.zeros(lanes, dtype=prior.dtype),
             discount=settings.gate_discount,
             evidence=settings.evidence,
-            ramp=settings.ramp,
+            caution=settings.caution,
             mode=settings.gate,
             channels=channels,
         )
@@ -80,7 +80,7 @@ class Gate:
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
         log_loss = xp.log(mean + TINY)
-        kappa = self.evidence * xp.minimum(rows / self.ramp, 1.0)
+        kappa = self.evidence * rows / (rows + self.caution)
         log_odds = kappa[:, None] * (log_loss[:, :1] - log_loss)
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
         if self.mode == "open":
