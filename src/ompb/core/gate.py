@@ -1,10 +1,10 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
-heads. Their belief is the evidence of 2 kappa independent Gaussian errors whose variance was profiled out, where kappa
-grows with the n revealed rows: the logarithm of a ratio of losses is shrunk as if `caution` more rows had shown none.
+heads. The errors of a member on n revealed rows, which resemble those of their neighbours, count as n / pace pairs of
+independent Gaussian errors, whose variance is profiled out. So the belief in it is
 
-.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = evidence \cdot \frac{n}{n + caution}
+.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = n / pace
 
 with the discounted mean over revealed rows of the member's squared error as l. Within a row, lead h counts 1/h: every
 octave of leads says as much as any other, so that near leads, of which most is heard and least is chance, are not
@@ -37,8 +37,7 @@ class Gate:
     loss: Array  # discounted sum over rows: (N, K)
     rows: Array  # discounted count of rows: (N,)
     discount: float
-    evidence: float
-    caution: float
+    pace: float
     mode: GateMode
     channels: int
 
@@ -53,8 +52,7 @@ class Gate:
             loss=xp.zeros((lanes, prior.shape[0]), dtype=prior.dtype),
             rows=xp.zeros(lanes, dtype=prior.dtype),
             discount=settings.gate_discount,
-            evidence=settings.evidence,
-            caution=settings.caution,
+            pace=settings.pace,
             mode=settings.gate,
             channels=channels,
         )
@@ -80,7 +78,7 @@ class Gate:
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
         log_loss = xp.log(mean + TINY)
-        kappa = self.evidence * rows / (rows + self.caution)
+        kappa = rows / self.pace
         log_odds = kappa[:, None] * (log_loss[:, :1] - log_loss)
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
         if self.mode == "open":
