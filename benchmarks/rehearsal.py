@@ -47,9 +47,10 @@ HORIZONS = {"etth": (24, 96, 336), "weather-stand-in": (24, 96), "ili": (24, 48)
 # ILI is short: there harm is done most easily, and every network is trained in minutes.
 NETWORKS = {"etth": ("tcn",), "weather-stand-in": ("tcn",), "ili": ("tcn", "autoformer", "gpt4ts")}
 CANDIDATES: dict[str, tuple[Any, ...]] = {
-    "pace": (8.0, 12.0, 16.0, 24.0),
+    "evidence": (8.0, 12.0, 16.0),
+    "caution": (50.0, 100.0, 200.0, 400.0),
     "backbone_prior": (0.4, 0.6, 0.8),
-    "gate_discount": (0.985, 0.99, 0.993, 0.997),
+    "gate_discount": (0.99, 0.997, 0.999),
     "anchor": (200.0, 800.0),
     "discounts": ((0.997,), (0.999,)),
 }

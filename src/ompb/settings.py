@@ -36,8 +36,9 @@ class Settings:
     # the gate
     gate: GateMode = "channel"  # one per channel, one for all, or always open
     backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
-    gate_discount: float = 0.993
-    pace: float = 16.0  # rows that count as a pair of independent errors: weight ~ loss ** -(rows / pace)
+    gate_discount: float = 0.997
+    evidence: float = 12.0  # weight ~ loss ** -evidence
+    caution: float = 200.0  # rows in which all members are taken to do as well as the best
 
     # the certificate
     certificate: bool = True
@@ -93,7 +94,7 @@ class Settings:
         )
         for name in ("delta", "certificate_share"):
             _require(0 < getattr(self, name) < 1, name, getattr(self, name), "a number inside (0, 1)")
-        for name in ("anchor", "pace", "tau_d_factor", "variance_factor", "posterior_scale"):
+        for name in ("anchor", "evidence", "caution", "tau_d_factor", "variance_factor", "posterior_scale"):
             _require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
         for name in ("basis", "reread", "ring"):
             _require(_is_count(getattr(self, name), 1), name, getattr(self, name), "a whole number from 1")

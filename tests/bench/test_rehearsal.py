@@ -15,7 +15,7 @@ def test_no_setting_alone_does_better_than_the_choice(monkeypatch: pytest.Monkey
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import rehearsal
 
-    monkeypatch.setattr(rehearsal, "CANDIDATES", {"pace": (4.0, 16.0), "backbone_prior": (0.5, 0.99)})
+    monkeypatch.setattr(rehearsal, "CANDIDATES", {"evidence": (2.0, 12.0), "backbone_prior": (0.5, 0.99)})
     hours = np.arange(400)[:, None]
     rows = np.sin(2 * np.pi * hours / 12) + 0.3 * np.random.default_rng(0).normal(size=(400, 2))
     past, later = rows[:250], rows[250:]

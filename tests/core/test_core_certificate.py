@@ -26,7 +26,8 @@ SPLIT = 360  # three quarters of the rows
 OPTIONS: dict[str, Any] = {
     "discounts": (0.97, 0.995),
     "basis": 2,
-    "pace": 40.0,
+    "evidence": 1.0,
+    "caution": 20.0,
     "tau_d_factor": 1.0,
 }
 SE = 4.0  # Monte Carlo tolerance in standard errors

@@ -10,11 +10,11 @@ from ompb.settings import GateMode, Settings
 from ompb.types import Floats
 
 PRIOR = (0.6, 0.3, 0.1)
-HORIZON, DISCOUNT, PACE = 4, 0.9, 1.5
+HORIZON, DISCOUNT, EVIDENCE, CAUTION = 4, 0.9, 6.0, 5.0
 
 
 def gate(mode: GateMode = "channel") -> Gate:
-    settings = Settings(gate_discount=DISCOUNT, pace=PACE, gate=mode)
+    settings = Settings(gate_discount=DISCOUNT, evidence=EVIDENCE, caution=CAUTION, gate=mode)
     return Gate.start(2, HORIZON, np.asarray(PRIOR), 2, settings)
 
 
@@ -44,8 +44,8 @@ def test_belief_is_the_formula() -> None:
         for row in errors[:, lane]:
             losses = [DISCOUNT * loss + weighed(row[k] ** 2) for k, loss in enumerate(losses)]
             rows = DISCOUNT * rows + 1
-        kappa = rows / PACE
-        odds = [prior * loss**-kappa for prior, loss in zip(PRIOR, losses, strict=True)]
+        smoothed = [loss + CAUTION * min(losses) / rows for loss in losses]
+        odds = [prior * loss**-EVIDENCE for prior, loss in zip(PRIOR, smoothed, strict=True)]
         np.testing.assert_allclose(learner.belief()[lane], np.asarray(odds) / sum(odds))
 
 

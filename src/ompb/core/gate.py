@@ -1,12 +1,13 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
-heads. The errors of a member on n revealed rows, which resemble those of their neighbours, count as n / pace pairs of
-independent Gaussian errors, whose variance is profiled out. So the belief in it is
+heads. After n revealed rows the belief in one is the evidence of 2 evidence independent Gaussian errors, whose variance
+is profiled out, on losses that are smoothed as if `caution` more rows had been forecast by all as well as by the best:
 
-.. math:: b_i \propto \pi_i \, \bar\ell_i^{\,-\kappa},\qquad \kappa = n / pace
+.. math:: b_i \propto \pi_i \, \bigl(n \, \bar\ell_i + caution \cdot \min_j \bar\ell_j\bigr)^{-evidence}
 
-with the discounted mean over revealed rows of the member's squared error as l. Within a row, lead h counts 1/h: every
+So a large difference in loss opens the gate within a few rows, and a small one has to last. Here l is the discounted
+mean over revealed rows of the member's squared error, n their discounted count. Within a row, lead h counts 1/h: every
 octave of leads says as much as any other, so that near leads, of which most is heard and least is chance, are not
 drowned by the many far ones. The gate is the mass off the backbone. Before any outcome, and where that mass is below
 `CLOSED`, it is exactly zero: the forecast is the backbone's own.
@@ -37,7 +38,8 @@ class Gate:
     loss: Array  # discounted sum over rows: (N, K)
     rows: Array  # discounted count of rows: (N,)
     discount: float
-    pace: float
+    evidence: float
+    caution: float
     mode: GateMode
     channels: int
 
@@ -52,7 +54,8 @@ class Gate:
             loss=xp.zeros((lanes, prior.shape[0]), dtype=prior.dtype),
             rows=xp.zeros(lanes, dtype=prior.dtype),
             discount=settings.gate_discount,
-            pace=settings.pace,
+            evidence=settings.evidence,
+            caution=settings.caution,
             mode=settings.gate,
             channels=channels,
         )
@@ -77,9 +80,9 @@ class Gate:
         if self.mode == "shared":
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
-        log_loss = xp.log(mean + TINY)
-        kappa = rows / self.pace
-        log_odds = kappa[:, None] * (log_loss[:, :1] - log_loss)
+        smoothed = loss + self.caution * xp.min(mean, axis=1)[:, None]
+        log_loss = xp.log(smoothed + TINY)
+        log_odds = self.evidence * (log_loss[:, :1] - log_loss)
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
         if self.mode == "open":
             odds[:, 0] = 0.0
