@@ -92,3 +92,26 @@ def test_a_row_of_few_leads_counts_as_much_as_any() -> None:
     learner.learn(np.zeros((2, 3, HORIZON)), np.zeros((2, HORIZON)), age=0)
     np.testing.assert_allclose(learner.loss, DISCOUNT)
     np.testing.assert_allclose(learner.rows, DISCOUNT)
+
+
+def test_a_large_difference_opens_the_gate_at_once_and_a_small_one_has_to_last() -> None:
+    def mass_off_the_backbone(loss_ratio: float, rows: int) -> float:
+        learner = Gate.start(2, HORIZON, np.asarray(PRIOR), 2, Settings())
+        errors = np.ones((rows, 2, 3, HORIZON)) * [[loss_ratio**0.5], [1.0], [1.0]]
+        tell(learner, errors)
+        return float(1 - learner.weights(learner.belief())[0, 0])
+
+    prior = 1 - PRIOR[0]
+    assert mass_off_the_backbone(25.0, rows=5) > 0.99
+    assert mass_off_the_backbone(1.2, rows=5) < prior + 0.02
+    assert mass_off_the_backbone(1.2, rows=1000) > prior + 0.2
+    assert mass_off_the_backbone(1 / 1.2, rows=1000) < prior - 0.2
+
+
+def test_a_member_without_any_error_is_believed() -> None:
+    for best in range(3):
+        learner = gate()
+        errors = np.ones((3, 2, 3, HORIZON))
+        errors[:, :, best] = 0.0
+        tell(learner, errors)
+        np.testing.assert_allclose(learner.weights(learner.belief()), [np.arange(3) == best] * 2, atol=1e-12)
