@@ -53,10 +53,9 @@ def page(store: Store, cells: tuple[Cell, ...]) -> str:
     made = ", ".join(f"{package} {number}" for package, number in versions("ompb", "numpy", "torch").items())
     lines = ["# Other learning rates", "", *(__doc__ or "").strip().splitlines()[4:], "", f"{made}.", ""]
     lines += ["| method | MAE | MSE |", "| --- | ---: | ---: |"]
-    for cell in cells:
-        result = store.read(cell)
-        if result is not None:
-            lines.append(f"| {cell.method} | {result.metrics['mae']:.4f} | {result.metrics['mse']:.4f} |")
+    for cell, result in zip(cells, map(store.read, cells), strict=True):
+        assert result is not None  # else its run has failed
+        lines.append(f"| {cell.method} | {result.metrics['mae']:.4f} | {result.metrics['mse']:.4f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -71,9 +70,9 @@ def main() -> None:
     cells = Grid.of([DATASET], [BACKBONE], [HORIZON], [SPLIT], [PROTOCOL], names, folder=args.data).cells
     workshop = Workshop(Store(args.store), args.data, added=(Path(__file__),))
     report = run(cells, workshop, jobs=args.jobs, log=print)
+    if report.failed:
+        raise SystemExit(f"{len(report.failed)} of {len(cells)} cells failed, see above; nothing was written")
     args.out.write_text(page(workshop.store, cells), encoding="utf-8")
-    for cell, problem in report.failed.items():
-        print(f"{cell} failed: {problem}")
     print(f"see {args.out}")
 
 

@@ -1,4 +1,4 @@
-"""Chooses the constants of the head and the gate on sources alone; writes what each choice would have done.
+"""Rehearses the constants of the head and the gate on sources; writes what each choice would have done.
 
     OMP_NUM_THREADS=1 python benchmarks/rehearsal.py --data DIR --gpt2-checkpoint FILE
 
@@ -144,23 +144,26 @@ class Studio:
     def _forecasts(self, cut: Cut, name: str) -> Mapping[str, Floats]:
         """Of the past and of each disturbed stream, made once."""
         file = self.store / f"{cut.dataset}-{name}-{cut.horizon}-{cut.known}.npz"
+        checkpoint = file.with_suffix(".checkpoint")
         if not file.exists():
+            self.store.mkdir(parents=True, exist_ok=True)
             past, later = cut.parts
-            forecaster = self._fitted(cut, name, past)
+            forecaster = self._fitted(cut, name, past, checkpoint)
             parts = {PAST: past, **{kind: disturb(later) for kind, disturb in DISTURBANCES.items()}}
             made = {part: recorded(forecaster, rows, cut.data.context) for part, rows in parts.items()}
             with replacing(file) as whole, whole.open("wb") as opened:
                 np.savez(opened, allow_pickle=False, **made)
+            checkpoint.unlink(missing_ok=True)
         with np.load(file) as kept:
             return {part: kept[part] for part in (PAST, *DISTURBANCES)}
 
-    def _fitted(self, cut: Cut, name: str, past: Floats) -> Forecast:
+    def _fitted(self, cut: Cut, name: str, past: Floats, checkpoint: Path) -> Forecast:
         if name == "ridge":
             return Ridge.fit(past, cut.data.context, cut.horizon)
         options: dict[str, Any] = {"context": cut.data.context, "horizon": cut.horizon, "channels": past.shape[1]}
         if name == "gpt4ts":
             options |= {"weights": "gpt2-partial", "checkpoint": self.gpt2_checkpoint}
-        return train(configure(name, **options), past, recipe(cut.dataset, name, device=self.device))
+        return train(configure(name, **options), past, recipe(cut.dataset, name, device=self.device), checkpoint)
 
 
 def recorded(forecaster: Forecast, rows: Floats, context: int) -> Floats:
@@ -238,7 +241,7 @@ def described(settings: Settings) -> str:
 
 def page(search: Search, start: Settings, best: Settings) -> str:
     """What was tried, and what the best did, stream by stream."""
-    lines = ["# Settings chosen on sources alone", "", *__doc__.strip().splitlines()[4:], ""]
+    lines = ["# Settings, rehearsed on sources", "", *__doc__.strip().splitlines()[4:], ""]
     made = ", ".join(f"{name} {number}" for name, number in versions("ompb", "numpy", "torch").items())
     ratios = {name: ratio for of_set in search.tried[best].log_ratios.values() for name, ratio in of_set.items()}
     lines += [f"{len(ratios)} streams, {len(search.tried)} settings; {made}.", ""]

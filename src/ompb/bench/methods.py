@@ -211,5 +211,5 @@ def _ompb(task: Task) -> Method:
     known = _SourceForecasts(task.source_base, task.context - 1)
     calibrator = Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
     # The stream is handed its base forecasts and asks nobody; holding none keeps its copies small.
-    none = _SourceForecasts(task.source_base[:0], 0)
-    return _Live(calibrator.stream(none), dataclasses.asdict(calibrator.settings))
+    unasked = _SourceForecasts(task.source_base[:0], 0)
+    return _Live(calibrator.stream(unasked), dataclasses.asdict(calibrator.settings))

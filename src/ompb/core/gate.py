@@ -1,8 +1,8 @@
 r"""How far to trust the head: a mixture whose first member is the bare forecaster.
 
 Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
-heads. After n revealed rows the belief in one is the evidence of 2 evidence independent Gaussian errors, whose variance
-is profiled out, on losses that are smoothed as if `caution` more rows had been forecast by all as well as by the best:
+heads. The belief in one is the likelihood of Gaussian errors, twice `evidence` of them, whose variance is profiled out.
+Losses are smoothed as if, beside the n revealed rows, `caution` more had been forecast by all as well as by the best:
 
 .. math:: b_i \propto \pi_i \, \bigl(n \, \bar\ell_i + caution \cdot \min_j \bar\ell_j\bigr)^{-evidence}
 
