@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+from ompb.baselines.network import load_forecaster
 from ompb.baselines.proceed import Proceed, ProceedSettings
 from ompb.baselines.solid import Solid, SolidSettings
 from ompb.bench.backbones import Workshop, versions
@@ -23,29 +24,31 @@ from ompb.bench.runner import Grid, run
 from ompb.bench.store import Cell, Store
 
 DATASET, BACKBONE, HORIZON, SPLIT, PROTOCOL = "etth", "tcn", 48, "ood", "one-step"
-FACTORS = (1, 5, 10, 100)
+FACTORS = {"solid": (0.1, 1, 5, 10), "proceed": (1, 5, 10, 100)}
 
 
-def name(base: str, factor: int) -> str:
-    return f"{base} at {factor} x its rate"
+def name(base: str, factor: float) -> str:
+    return f"{base} at {factor:g} x its rate"
 
 
-def solid_at(factor: int) -> Callable[[Task], Method]:
-    published = SolidSettings()
-    settings = dataclasses.replace(published, learning_rate=factor * published.learning_rate)
-    return lambda task: Solid.start(task, settings)
+def solid_at(factor: float) -> Callable[[Task], Method]:
+    def start(task: Task) -> Method:
+        training_rate = load_forecaster(task).training.learning_rate
+        return Solid.start(task, SolidSettings.published(task.season, factor * training_rate))
+
+    return start
 
 
-def proceed_at(factor: int) -> Callable[[Task], Method]:
+def proceed_at(factor: float) -> Callable[[Task], Method]:
     published = ProceedSettings.published(HORIZON)
     settings = dataclasses.replace(published, online_rate=factor * published.online_rate)
     return lambda task: Proceed.start(task, settings)
 
 
 # Entered wherever this file runs: the benchmark's processes run it, too.
-for each in FACTORS:
-    method(name("solid", each))(solid_at(each))
-    method(name("proceed", each))(proceed_at(each))
+for base, at in {"solid": solid_at, "proceed": proceed_at}.items():
+    for each in FACTORS[base]:
+        method(name(base, each))(at(each))
 
 
 def page(store: Store, cells: tuple[Cell, ...]) -> str:
@@ -66,7 +69,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/published-rates.md"))
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    names = ["original", *(name(base, factor) for base in ("solid", "proceed") for factor in FACTORS)]
+    names = ["original", *(name(base, factor) for base, factors in FACTORS.items() for factor in factors)]
     cells = Grid.of([DATASET], [BACKBONE], [HORIZON], [SPLIT], [PROTOCOL], names, folder=args.data).cells
     workshop = Workshop(Store(args.store), args.data, added=(Path(__file__),))
     report = run(cells, workshop, jobs=args.jobs, log=print)

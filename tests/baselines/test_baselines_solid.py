@@ -13,6 +13,7 @@ from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, World, said
 from ompb.baselines.network import trainable
 from ompb.baselines.solid import Pool, Solid, SolidPlusPlus, SolidPlusPlusSettings, SolidSettings, reconditionor
 from ompb.bench.contract import Moment, Pair, Task
+from ompb.bench.methods import make
 from ompb.errors import NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch.tcn import TCN
 from ompb.types import Floats
@@ -190,15 +191,19 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
     assert len(method.optimizer.param_groups[0]["params"]) == len(trainable(world.network_copy().model))
 
 
-def test_settings_are_the_published_ones(world: World) -> None:
-    assert Solid.start(world.task(), SolidSettings()).settings == {
-        "candidates": 1000,
-        "neighbours": 10,
-        "phase_tolerance": 0.1,
-        "two_sided": False,
-        "learning_rate": pytest.approx(2e-3),
-    }
-    assert SolidPlusPlus.start(world.task(), SolidPlusPlusSettings()).settings["learning_rate"] == 1e-5
+@pytest.mark.parametrize(
+    ("season", "candidates", "neighbours", "factor"),
+    [(24, 1000, 10, 20), (None, 1000, 10, 20), (52, 200, 3, 2)],
+    ids=["hourly", "no season", "weekly"],
+)
+def test_settings_are_the_published_ones(
+    season: int | None, candidates: int, neighbours: int, factor: float, world: World
+) -> None:
+    task, training_rate = with_season(world.task(), season), world.network_copy().training.learning_rate
+    search = {"candidates": candidates, "neighbours": neighbours, "phase_tolerance": 0.1, "two_sided": False}
+    solid, plus_plus = (make(name, task).settings for name in ("solid", "solid++"))
+    assert solid == {**search, "learning_rate": pytest.approx(factor * training_rate)}
+    assert plus_plus == {**search, "learning_rate": 1e-5}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,11 @@ Complex: TypeAlias = NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class ElfSettings:
-    """The published defaults, one set for all data."""
+    """The published defaults, one set for all data.
+
+    Before the first update it is an even mix of the backbone and the newest row; a stream shorter than ``every`` stays
+    so.
+    """
 
     band: float = 0.9  # share of the frequencies that is kept, the lowest
     ridge: float = 20.0

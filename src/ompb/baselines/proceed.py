@@ -33,7 +33,8 @@ class ProceedSettings:
 
     The offline phase was published with up to 25 epochs. Each ends in an online run over the validation stream, so that
     25 would take seven minutes on one CPU core with a TCN and 13,800 source windows; the cap here keeps it near two.
-    The published runs hold out separate months to validate on; here it is the end of the source.
+    The published runs hold out separate months to validate on; here it is the end of the source, which the backbone
+    has been trained on.
     """
 
     concept: int = 200  # numbers that describe a concept; the scripts tune 50 to 200 by data set

@@ -153,7 +153,8 @@ class Objective:
         """Terms for one labelled window, inputs (C, 1, H + 1) and outcome (C, 1, H).
 
         ``probes`` are the squared inputs of the replay windows and then of the ring, (C, m + n, H + 1), ``noise``
-        (K, C, H) draws the forecasts that disagree.
+        (K, C, H) draws the forecasts that disagree. Both disagreements share it, where the paper draws twice: so
+        their difference is zero for equal windows, not only in the mean.
         """
         law = head.law()
         drawn = law.with_gate_held()

@@ -24,7 +24,10 @@ SCALE_DRAWS = 32
 
 @dataclass(frozen=True)
 class PaperPreset:
-    """Settings of both stages; the defaults are those behind the paper's tables."""
+    """Settings of both stages; the defaults are those behind the paper's tables, but for ILI.
+
+    There the paper took batches of 32, offline and of the replay windows, of which here every step takes all.
+    """
 
     # offline
     epochs: int = 20
