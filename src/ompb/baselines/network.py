@@ -22,20 +22,15 @@ def needs_network(setting: Setting) -> str | None:
     return None if setting.trainable else "it trains the weights of a network, and this forecaster is none"
 
 
-def load_forecaster(task: Task) -> TrainedForecaster:
-    """A copy of the trained backbone, with how it was trained."""
-    if task.network is None:
-        raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
-    with torch.random.fork_rng(devices=[]):  # building a network draws weights, even if saved ones replace them
-        return TrainedForecaster.load(task.network, task.device)
-
-
 def load_network(task: Task) -> Backbone:
     """A copy of the trained backbone that the method may change, in standardised units.
 
     It stays in evaluation mode: dropout in updates on a single window would only add noise, and every run is the same.
     """
-    return load_forecaster(task).model
+    if task.network is None:
+        raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
+    with torch.random.fork_rng(devices=[]):  # building a network draws weights, even if saved ones replace them
+        return TrainedForecaster.load(task.network, task.device).model
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
