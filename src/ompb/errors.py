@@ -12,6 +12,7 @@
     │   └── StaleRowError     a row too old, or not yet due, to be used
     ├── OptionError           an option that does not exist or is out of range
     ├── ForecasterError       the wrapped forecaster broke its contract
+    ├── AddedCodeError        a user's method, forecaster or file of them failed
     └── FormatError           a file is not one of ours, or is damaged
         └── VersionError      a file written by a newer version
 
@@ -58,6 +59,10 @@ class OptionError(OmpbError, ValueError):
 
 class ForecasterError(OmpbError, RuntimeError):
     """The wrapped forecaster broke its contract."""
+
+
+class AddedCodeError(OmpbError, RuntimeError):
+    """A user's method, forecaster or file of them failed."""
 
 
 class FormatError(OmpbError, ValueError):

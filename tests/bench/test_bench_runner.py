@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ import small_etth
 from small_etth import HORIZON, METHODS, small_cells, write_small_etth
 
 import ompb
-from ompb.bench import backbones, runner
+from ompb.bench import backbones, methods, runner
 from ompb.bench.backbones import Scaler, Workshop, backbone_label, forecaster
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import make
@@ -22,7 +23,7 @@ from ompb.bench.registry import add_file
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import LEFTOVER, Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
-from ompb.errors import FormatError, InputError, OptionError
+from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.metrics.point import mae, mse
 
 POINT = ["mae", "mse"]
@@ -242,8 +243,12 @@ def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path
     for metric in POINT:
         assert np.mean([float(line[metric]) for line in lines]) == pytest.approx(result.metrics[metric])
     assert told == ["forecasting source", "forecasting id", "copy learns from the source", str(cell)]
-    run([cell], Workshop(Store(tmp_path / "other"), folder))
+    workshop = Workshop(Store(tmp_path / "other"), folder)
+    run([cell], workshop)
     assert not (tmp_path / "other" / "steps").exists()
+    assert run([cell], replace(workshop, per_step=True)).new == [cell]  # finished, but without its steps
+    assert (tmp_path / "other" / "steps" / path.name).read_bytes() == path.read_bytes()
+    assert run([cell], replace(workshop, per_step=True)).new == []
 
 
 def test_a_torch_backbone_is_trained_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +358,8 @@ def test_a_file_of_the_user_joins_the_benchmark(folder: Path, tmp_path: Path) ->
     ]
     words += ["--method", "original", "doubled", "ompb", "--split", "ood", "--jobs", 2]
     words += ["--folder", folder, "--store", store.folder]
-    subprocess.run([sys.executable, "-m", "ompb", *map(str, words)], check=True)
+    command = [sys.executable, "-m", "ompb", *map(str, words)]
+    subprocess.run(command, check=True)
     error = {result.cell.method: result.metrics["mae"] for result in collect(store)}
     assert error.keys() == {"original", "doubled", "ompb"}
     data = load("etth", folder)
@@ -363,6 +369,86 @@ def test_a_file_of_the_user_joins_the_benchmark(folder: Path, tmp_path: Path) ->
     assert error["original"] == pytest.approx(np.abs(outcome - mean).mean(), rel=1e-5)
     assert error["doubled"] == pytest.approx(np.abs(outcome - 2 * mean).mean(), rel=1e-5)
     assert error["ompb"] < error["original"]
+    mine.write_text(MINE.replace("2 * moment.base", "3 * moment.base"))
+    again = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "3 cells finished, 0 were there already" in again.stdout  # none of another version is left
+    tripled = {result.cell.method: result.metrics["mae"] for result in collect(store)}
+    assert tripled["doubled"] == pytest.approx(np.abs(outcome - 3 * mean).mean(), rel=1e-5)
+    assert tripled["original"] == error["original"]
+
+
+BROKEN = """
+import numpy as np
+from ompb.bench.backbones import forecaster
+from ompb.bench.contract import Prediction
+from ompb.bench.methods import method
+
+
+class Says:
+    settings = {}
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def step(self, moment):
+        return Prediction(moment.base * self.factor["factor"])
+
+
+method("raises in step")(lambda task: Says({}))
+method("says nothing finite")(lambda task: Says({"factor": np.nan}))
+method("raises at once")(lambda task: 1 / 0)
+method("returns nothing")(lambda task: None)
+
+
+@forecaster("raises")
+def raising(source, context, horizon, seed):
+    return lambda windows: windows.no_such_thing
+"""
+
+
+@pytest.mark.parametrize(
+    ("backbone", "name", "words"),
+    [
+        ("ridge", "raises in step", r"'raises in step' failed with KeyError: 'factor' \(broken\.py, line 15\)"),
+        ("ridge", "says nothing finite", "forecast 1 of the stream is not finite"),
+        ("ridge", "raises at once", r"'raises at once' failed with ZeroDivisionError: .* \(broken\.py, line 20\)"),
+        ("ridge", "returns nothing", "'returns nothing' returned None; return an object with `step` and `settings`"),
+        ("raises", "last", r"'raises' failed with AttributeError: .* \(broken\.py, line 26\)"),
+    ],
+)
+def test_what_a_user_added_and_fails_is_a_failed_cell(
+    backbone: str, name: str, words: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, registry in ((methods, "_METHODS"), (backbones, "_FITTED")):  # names do not stay beyond the test
+        known = getattr(module, registry)
+        monkeypatch.setattr(module, registry, replace(known, entered=dict(known.entered)))
+    monkeypatch.delitem(sys.modules, "added_broken", raising=False)
+    (tmp_path / "broken.py").write_text(BROKEN)
+    add_file(tmp_path / "broken.py")
+    bad = Cell("etth", backbone, HORIZON, "id", "honest", name, 0)
+    good = replace(bad, backbone="ridge", method="last")
+    report = run([bad, good], Workshop(Store(tmp_path), folder))
+    assert report.new == [good]
+    assert re.search(words, report.failed[bad])
+
+
+def test_a_file_that_cannot_be_run_says_where(tmp_path: Path) -> None:
+    for content, words in (
+        ("\nimport no_such_package\n", r"No module named 'no_such_package' \(wrong\.py, line 2\)\."),
+        ("\n1 +\n", r"SyntaxError: .* \(wrong\.py, line 2\)\."),
+    ):
+        (tmp_path / "wrong.py").write_text(content)
+        with pytest.raises(AddedCodeError, match=words):
+            add_file(tmp_path / "wrong.py")
+        assert "added_wrong" not in sys.modules
+
+
+def test_an_empty_store_is_not_exported_over_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "cells.csv"
+    table.write_text("kept")
+    with pytest.raises(OptionError, match="no finished cell"):
+        export(Store(tmp_path / "store"), table)
+    assert table.read_text() == "kept"
 
 
 def test_a_file_that_is_not_there_or_not_python_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ompb.bench.registry import Registry
+from ompb.bench.registry import Registry, blaming, outside_code
 from ompb.bench.store import Cell, Store, replacing
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
@@ -67,6 +66,11 @@ def _ridge(source: Floats, context: int, horizon: int, seed: int) -> Forecaster:
 def backbone_names() -> tuple[str, ...]:
     """Every backbone there is: the networks, then the others."""
     return (*NETWORKS, *_FITTED.names())
+
+
+def backbone_code(backbone: str) -> str | None:
+    """What tells one version of a forecaster that was added from the next; None for a backbone of this package."""
+    return None if is_network(backbone) else outside_code(_FITTED.find(backbone))
 
 
 def is_network(backbone: str) -> bool:
@@ -141,9 +145,10 @@ def prepare(cells: Sequence[Cell], workshop: Workshop, status: Status) -> BaseFo
     files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
     missing = [part for part, file in files.items() if not file.exists()]
     network = plan.network(data.source, workshop.store, status)
-    if missing:
-        made = plan.forecaster(data.source, network, workshop.device)
+    with blaming(f"the forecaster {one.backbone!r}", outside=backbone_code(one.backbone) is not None):
+        made = plan.forecaster(data.source, network, workshop.device) if missing else None
         for part in missing:
+            assert made is not None
             status(f"forecasting {part}")
             _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
     return BaseForecasts(files, network, plan.description)
@@ -164,7 +169,7 @@ class _Plan:
         sizes = data.context, cell.horizon, len(data.channels)
         known: dict[str, Any] = {"backbone": cell.backbone, "source": _fingerprint(data.source), "sizes": sizes}
         if not is_network(cell.backbone):
-            known |= {"seed": cell.seed, "code": _code(_FITTED.find(cell.backbone))}
+            known |= {"seed": cell.seed, "code": backbone_code(cell.backbone)}
             return cls(cell, data.context, None, None, {**known, "versions": versions("ompb", "numpy")})
         config = _torch_config(cell.backbone, sizes, workshop.gpt2_checkpoint)
         training = _recipe(cell, config, workshop.device)
@@ -260,12 +265,6 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _code(fit: Fit) -> str:
-    """A hash of the file that a function is written in; its name where there is none."""
-    file = inspect.getsourcefile(fit)
-    return _hash(Path(file).read_bytes()) if file and Path(file).exists() else f"{fit.__module__}.{fit.__qualname__}"
 
 
 def _fingerprint(rows: Floats) -> str:

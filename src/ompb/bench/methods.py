@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ompb.bench.contract import LEVELS, Method, Moment, Pairs, Prediction, Setting, Task
 from ompb.bench.protocols import HONEST
-from ompb.bench.registry import Registry
+from ompb.bench.registry import Registry, outside_code
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.forecasters import SeasonalProfile
@@ -74,7 +74,17 @@ def make(name: str, task: Task) -> Method:
     reason = unfit(name, task)
     if reason is not None:
         raise OptionError(f"the method {name!r} cannot be run here: {reason}.")
-    return _entry(name).factory(task)
+    made = _entry(name).factory(task)
+    if not (callable(getattr(made, "step", None)) and hasattr(made, "settings")):
+        raise OptionError(
+            f"the factory of the method {name!r} returned {made!r}; return an object with `step` and `settings`."
+        )
+    return made
+
+
+def method_code(name: str) -> str | None:
+    """What tells one version of a method that was added from the next; None for a method of this package."""
+    return outside_code(_entry(name).factory)
 
 
 def _entry(name: str) -> _Entry:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ompb.errors import OptionError
+from ompb.errors import AddedCodeError, OmpbError, OptionError
 
 T = TypeVar("T")
+PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,42 @@ def add_file(path: Path) -> None:
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with blaming(str(path), outside=True):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
+
+
+def outside_code(function: Callable[..., Any]) -> str | None:
+    """What tells one version of a function from the next: a hash of its file. None for those of this package."""
+    if function.__module__.partition(".")[0] == PACKAGE:
+        return None
+    file = inspect.getsourcefile(function)
+    if file is None or not Path(file).exists():
+        return f"{function.__module__}.{function.__qualname__}"
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:20]
+
+
+@contextmanager
+def blaming(what: str, *, outside: bool) -> Iterator[None]:
+    """Turn whatever code from outside this package raises into an error that says where; ours is left as it is."""
+    try:
+        yield
+    except OmpbError:
+        raise
+    except Exception as error:
+        if not outside:
+            raise
+        raise AddedCodeError(
+            f"{what} failed with {type(error).__name__}: {error}{_place(error)}. Mend it and run again."
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """Where in code from outside this package an error came up; empty if it tells itself, or if that never ran."""
+    ours = str(Path(__file__).parents[1])
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(("<", ours))
+    ]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

@@ -15,6 +15,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -23,11 +24,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ompb.bench.backbones import SOURCE, BaseForecasts, Scaler, Status, Workshop, is_network, prepare, versions
+from ompb.bench.backbones import (
+    SOURCE,
+    BaseForecasts,
+    Scaler,
+    Status,
+    Workshop,
+    backbone_code,
+    is_network,
+    prepare,
+    versions,
+)
 from ompb.bench.contract import Method, Setting, Task, moments
-from ompb.bench.methods import make, method_names, unfit
+from ompb.bench.methods import make, method_code, method_names, unfit
 from ompb.bench.protocols import Clock
-from ompb.bench.registry import add_file
+from ompb.bench.registry import add_file, blaming
 from ompb.bench.scores import Scores
 from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
@@ -99,16 +110,16 @@ def run(
     log: Log | None = None,
     status: Status | None = None,
 ) -> Report:
-    """Run every cell that the store lacks.
+    """Run every cell that the store lacks, or has from another version of a method or forecaster that was added.
 
-    A cell that fails with an error of this package does not stop the others. ``progress`` is called with
-    (cells done, cells in all), ``log`` with a line per event, ``status``, if it is this process that works, with what
-    is being done.
+    A cell that fails with an error of this package, or of code that was added, does not stop the others. ``progress``
+    is called with (cells done, cells in all), ``log`` with a line per event, ``status``, if it is this process that
+    works, with what is being done.
     """
     if jobs < 1:
         raise OptionError(f"jobs = {jobs} is not a number of processes; pass 1 or more.")
     wanted = list(dict.fromkeys(cells))
-    missing = [cell for cell in wanted if workshop.store.read(cell) is None]
+    missing = [cell for cell in wanted if not _finished(cell, workshop)]
     workshop.store.sweep()
     report = Report(old=len(wanted) - len(missing))
     job = _Job(workshop, _commit())
@@ -123,6 +134,19 @@ def run(
         if progress is not None:
             progress(done, len(missing))
     return report
+
+
+def _finished(cell: Cell, workshop: Workshop) -> bool:
+    found = workshop.store.read(cell)
+    if found is None or found.settings.get("added", {}) != _added_code(cell):
+        return False
+    return workshop.store.has_steps(cell) if workshop.per_step else True
+
+
+def _added_code(cell: Cell) -> dict[str, str]:
+    """Versions of what a cell runs that is not of this package."""
+    codes = {"backbone": backbone_code(cell.backbone), "method": method_code(cell.method)}
+    return {part: code for part, code in codes.items() if code is not None}
 
 
 def _silent(doing: str) -> None:
@@ -231,18 +255,17 @@ class _Start:
     def of(cls, cell: Cell, base: BaseForecasts, workshop: Workshop) -> _Start:
         """What the source teaches the method of a cell."""
         data = load(cell.dataset, workshop.folder)
-        began = perf_counter()
-        entrant = make(
-            cell.method,
-            Task(
-                **vars(_setting(data, cell)),
-                source=Scaler.of(data.source)(data.source),
-                source_base=np.load(base.files[SOURCE], mmap_mode="r"),
-                seed=cell.seed,
-                network=base.network,
-                device=workshop.device,
-            ),
+        task = Task(
+            **vars(_setting(data, cell)),
+            source=Scaler.of(data.source)(data.source),
+            source_base=np.load(base.files[SOURCE], mmap_mode="r"),
+            seed=cell.seed,
+            network=base.network,
+            device=workshop.device,
         )
+        began = perf_counter()
+        with _blaming_method(cell):
+            entrant = make(cell.method, task)
         seconds = perf_counter() - began
         try:
             return cls(pickle.dumps(entrant), seconds)
@@ -260,13 +283,15 @@ def _result(start: _Start, cell: Cell, base: BaseForecasts, workshop: Workshop, 
     rows.flags.writeable = False
     stream_base = np.load(base.files[cell.split], mmap_mode="r")
     entrant: Method = pickle.loads(start.method)
+    clock = Clock(cell.protocol, cell.horizon, data.context - 1)
     online, scores, steps = 0.0, Scores(), []
-    for moment in moments(rows, rows, stream_base, Clock(cell.protocol, cell.horizon, data.context - 1), data.context):
-        began = perf_counter()
-        said = entrant.step(moment)
-        online += perf_counter() - began
-        errors = scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
-        steps.append((moment.origin, *errors))
+    with _blaming_method(cell):
+        for moment in moments(rows, rows, stream_base, clock, data.context):
+            began = perf_counter()
+            said = entrant.step(moment)
+            online += perf_counter() - began
+            errors = scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
+            steps.append((moment.origin, *errors))
     if workshop.per_step:
         workshop.store.write_steps(cell, steps)
     return Result(
@@ -278,12 +303,17 @@ def _result(start: _Start, cell: Cell, base: BaseForecasts, workshop: Workshop, 
             "windows": scores.windows,
             "backbone": base.description,
             "method": entrant.settings,
+            "added": _added_code(cell),
         },
         versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
         device=workshop.device,
         commit=commit,
         timing={"offline_seconds": start.seconds, SECONDS: online / scores.windows},
     )
+
+
+def _blaming_method(cell: Cell) -> AbstractContextManager[None]:
+    return blaming(f"the method {cell.method!r}", outside=method_code(cell.method) is not None)
 
 
 def _setting(data: BenchmarkData, cell: Cell) -> Setting:

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
+import numpy as np
+
 from ompb.bench.contract import LEVELS, Prediction
+from ompb.errors import NotFiniteError
 from ompb.metrics.point import mae, mse
 from ompb.metrics.probabilistic import coverage, crps, ece, nll, width
 from ompb.types import Floats
@@ -26,6 +29,8 @@ class Scores:
 
     def add(self, said: Prediction, outcome: Floats) -> tuple[float, float]:
         """Score one forecast against its outcome (H, C); returns its MAE and MSE."""
+        if not np.isfinite(said.mean).all():
+            raise NotFiniteError(f"forecast {self.windows + 1} of the stream is not finite; return numbers only.")
         self.windows += 1
         errors = mae(said.mean, outcome), mse(said.mean, outcome)
         self.sums["mae"] += errors[0]

@@ -87,6 +87,10 @@ class Store:
             writer.writerow(STEPS)
             writer.writerows(steps)
 
+    def has_steps(self, cell: Cell) -> bool:
+        """Whether the errors of a cell's single forecasts are there."""
+        return self._path(cell, "steps", "csv").exists()
+
     def sweep(self) -> None:
         """Remove what runs that were killed long ago had half written."""
         for part in self.folder.glob("*/.*.part"):
@@ -115,9 +119,12 @@ def collect(store: Store) -> list[Result]:
 
 def export(store: Store, path: Path) -> int:
     """Write every metric of every finished cell, and the seconds of a step, to a CSV; returns how many lines."""
+    results = collect(store)
+    if not results:
+        raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")
     lines = [
         (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, commit)
-        for result in collect(store)
+        for result in results
         for versions in [" ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))]
         for commit in [(result.commit or "")[:COMMIT]]
         for metric, value in {**result.metrics, **_exported_timing(result.timing)}.items()
