@@ -42,6 +42,14 @@ class _State:
     lanes: Lanes
 
 
+@dataclass
+class _Saved:
+    """A state, and the fingerprint of the calibrator without which it means nothing."""
+
+    calibrator: str
+    state: _State
+
+
 class Stream:
     """Knows rows and nothing else, so a leak cannot be written.
 
@@ -122,20 +130,16 @@ class Stream:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""
-        archive.write(path, "stream", self._state)
+        archive.write(path, "stream", _Saved(archive.fingerprint(self._calibrator), self._state))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], calibrator: Calibrator, forecaster: Forecaster) -> Stream:
         """Continue a saved stream as if it had never stopped."""
-        state = archive.read(path, "stream", _State)
+        saved = archive.read(path, "stream", _Saved)
+        if saved.calibrator != archive.fingerprint(calibrator):
+            raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
         stream = cls(calibrator, forecaster)
-        expected, found = stream._state.lanes.posterior.mean.shape, state.lanes.posterior.mean.shape
-        if expected != found:
-            raise FormatError(
-                f"{path} belongs to another calibrator: its head has shape {found}, this one's {expected}. "
-                "Load it with the calibrator it was started from."
-            )
-        stream._state = state
+        stream._state = saved.state
         return stream
 
     def _window_with(self, values: Floats) -> _Window:

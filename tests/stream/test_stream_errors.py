@@ -189,9 +189,9 @@ def test_files_that_are_not_ours(tmp_path: Path) -> None:
     with pytest.raises(errors.FormatError, match="holds a calibrator"):
         ompb.Stream.load(path, cal, profile)
     running().save(tmp_path / "s.ompb")
-    other = fit(discounts=(0.9, 0.99))
-    with pytest.raises(errors.FormatError, match="another calibrator"):
-        ompb.Stream.load(tmp_path / "s.ompb", other, profile)
+    for other in (fit(discounts=(0.9, 0.99)), fit(evidence=11.0)):  # of other shapes, and of the same
+        with pytest.raises(errors.FormatError, match="another calibrator"):
+            ompb.Stream.load(tmp_path / "s.ompb", other, profile)
     damaged = tmp_path / "damaged.ompb"
     damaged.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(errors.FormatError):
