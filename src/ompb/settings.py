@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args, get_type_hints
 
 from ompb.errors import OptionError
@@ -74,6 +76,7 @@ class Settings:
             raise OptionError(f"an option has the wrong type ({given}): {error}. See ompb.Settings.") from error
 
     def __post_init__(self) -> None:
+        _require(not isinstance(self.discounts, str), "discounts", self.discounts, "numbers in (0, 1]")
         object.__setattr__(self, "discounts", tuple(self.discounts))
         hints = get_type_hints(Settings)
         for name in ("gate", "kind", "disagreement"):
@@ -83,9 +86,9 @@ class Settings:
             _require(isinstance(getattr(self, name), bool), name, getattr(self, name), "True or False")
         _require(len(self.discounts) > 0, "discounts", self.discounts, "at least one number in (0, 1]")
         for value in self.discounts:
-            _require(0 < value <= 1, "discounts", value, "numbers in (0, 1]")
+            _require(0 < _number(value) <= 1, "discounts", value, "numbers in (0, 1]")
         for name in ("backbone_prior", "gate_discount", "interval_discount"):
-            _require(0 < getattr(self, name) <= 1, name, getattr(self, name), "a number in (0, 1]")
+            _require(0 < _number(getattr(self, name)) <= 1, name, getattr(self, name), "a number in (0, 1]")
         _require(
             self.gate != "open" or self.backbone_prior < 1,
             "backbone_prior",
@@ -93,9 +96,9 @@ class Settings:
             "a number below 1 with an open gate, which leaves the backbone out",
         )
         for name in ("delta", "certificate_share"):
-            _require(0 < getattr(self, name) < 1, name, getattr(self, name), "a number inside (0, 1)")
+            _require(0 < _number(getattr(self, name)) < 1, name, getattr(self, name), "a number inside (0, 1)")
         for name in ("anchor", "evidence", "caution", "tau_d_factor", "variance_factor", "posterior_scale"):
-            _require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
+            _require(_number(getattr(self, name)) > 0, name, getattr(self, name), "a positive number")
         for name in ("basis", "reread", "ring"):
             _require(_is_count(getattr(self, name), 1), name, getattr(self, name), "a whole number from 1")
         _require(_is_count(self.patience, 0), "patience", self.patience, "a whole number from 0")
@@ -103,7 +106,12 @@ class Settings:
         _require(
             self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
         )
-        _require(self.conformal_rate >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
+        _require(_number(self.conformal_rate) >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
+
+
+def _number(value: object) -> float:
+    """A number as it is; NaN, which lies in no range, for anything else."""
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
 
 
 def _is_count(value: object, least: int) -> bool:

@@ -29,11 +29,11 @@ FAR = 0.15  # relative difference from the paper's MAE that is worth a line
 
 HEAD = """# Results
 
-Made from `results/cells.csv` by `ompb bench page`; the cells were run by `ompb bench run` and exported by
-`ompb bench export`. Errors are in standard deviations of the source. Protocol *honest* is what a deployment has;
-*one-step*, that of the paper's main tables, shows a method the complete outcome of each forecast one step after it was
-issued, that is H - 1 of the H rows its next forecast is scored on. The row *copy*, which adds the last residual it was
-shown, tells how much that is worth.
+Made from `results/cells.csv` by `ompb bench page --paper DIR --notes results/notes.md`; the cells were run by
+`ompb bench run` and exported by `ompb bench export`. Errors are in standard deviations of the source. Protocol *honest*
+is what a deployment has; *one-step*, that of the paper's main tables, shows a method the complete outcome of each
+forecast one step after it was issued, that is H - 1 of the H rows its next forecast is scored on. The row *copy*, which
+adds the last residual it was shown, tells how much that is worth.
 """
 DIFFERENCES = f"""## Where the paper's baselines and ours differ
 

@@ -117,7 +117,10 @@ def run(
             facts={"data": data.name, **parts.facts(table, context)},
         )
     )
-    say(f"Season: {study.calibrator.season or 'none'}. Forecasts issued: {len(study.run.origins)}.")
+    say(
+        f"Source: {_span(table, parts.source)}. Season: {study.calibrator.season or 'none'}. "
+        f"Forecasts issued: {len(study.run.origins)}."
+    )
     show_scores(study)
     _write(study, out, file_format)
 

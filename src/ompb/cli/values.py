@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -46,26 +47,27 @@ def unseen_rows(text: str, source_rows: int) -> int:
 
 
 def options_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """Options of the calibrator from ``name=value`` texts, checked. A value is JSON where it can be, else a text.
+    """Options of the calibrator from ``name=value`` texts, checked.
 
-    >>> options_of(["gate=shared", "discounts=[0.99, 0.999]", "profile=false"])
-    {'gate': 'shared', 'discounts': [0.99, 0.999], 'profile': False}
+    A value is JSON where it can be, else as in Python, else a text.
+
+    >>> options_of(["gate=shared", "discounts=(0.99, 0.999)", "profile=false"])
+    {'gate': 'shared', 'discounts': (0.99, 0.999), 'profile': False}
     """
     options = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise OptionError(f"--option {pair} has no value; write it as name=value, for example gate=shared.")
-        options[name.strip()] = _json_or_text(value)
-    try:
-        Settings.of(**options)
-    except TypeError as error:
-        raise OptionError(f"--option {' '.join(pairs)} has a value of the wrong kind: {error}.") from error
+        options[name.strip()] = _value(value)
+    Settings.of(**options)
     return options
 
 
-def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text

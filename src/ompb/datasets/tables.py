@@ -147,6 +147,8 @@ def split_row(table: Table, source_end: str) -> int:
     >>> split_row(table, "3"), split_row(table, "2024-01-02")
     (3, 1)
     """
+    if len(table.times) < 2:
+        raise TooShortError(f"the table has {len(table.times)} row; pass one with rows for both source and target.")
     rows = whole_number(source_end)
     if rows is None:
         rows = _rows_before(table, source_end)
@@ -261,7 +263,9 @@ def _time_column(frame: pl.DataFrame, time: str | None) -> str:
     found = named or [column.name for column in frame if starts_with_stamp(column)]
     if len(found) != 1:
         number = f"{len(found)} time columns ({', '.join(found)})" if found else "no time column"
-        raise InputError(f"Found {number} among {', '.join(frame.columns)}; say which one with time=NAME.")
+        raise InputError(
+            f"Found {number} among {', '.join(frame.columns)}; name it with time (--time on the command line)."
+        )
     return found[0]
 
 
@@ -326,7 +330,7 @@ def _positions(frame: pl.DataFrame, name: str, stamps: Times) -> Ints:
     if missed.any():
         raise TimeOrderError(
             f"{name} = {shown(times[missed][0])} is not on the table's steps from {shown(stamps[0])} to "
-            f"{shown(stamps[-1])}; drop such forecasts, or fill the gaps of the table."
+            f"{shown(stamps[-1])}; drop such forecasts, fill the gaps of the table, or raise the horizon."
         )
     return positions
 

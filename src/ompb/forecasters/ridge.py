@@ -107,8 +107,8 @@ def _complete_starts(rows: Floats, channel: int, span: int) -> NDArray[np.intp]:
     starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
     if not starts.size:
         raise TooShortError(
-            f"channel {channel} has no {span} successive rows without a missing value among its {len(rows)}; "
-            f"pass a longer source, or a shorter context or horizon."
+            f"channel {channel} has no {span} successive rows (context + horizon) without a missing value among its "
+            f"{len(rows)}; pass a longer source, a shorter context or horizon, or fill the gaps."
         )
     return starts
 

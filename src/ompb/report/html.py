@@ -70,8 +70,9 @@ CERTIFICATE_CAPTION = (
     "excludes nothing."
 )
 GATE_CAPTION = (
-    "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. The gate opens "
-    "only where corrections have recently paid off."
+    "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. It is at 0 before "
+    "any outcome, rises where corrections have recently paid off, returns to 0 where they have clearly done harm, and "
+    "rests in between where they make no difference."
 )
 FAN_CAPTION = (
     "Some forecasts of {channel}: the last of each phase, or of each third of the run. Dots inside the bands are "
