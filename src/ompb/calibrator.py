@@ -100,7 +100,7 @@ class Calibrator:
         values, names = as_table(source, "source")
         split = _certificate_start(len(values), unseen, settings, context + horizon)
         learning = values[:split]
-        season = _season(season, learning, context)
+        season = _season(season, learning)
         centre, scale = _scaler(learning)
         data = _Source(forecaster, values, split, context, horizon, centre, scale)
         leads = np.arange(horizon, dtype=np.float64)
@@ -302,11 +302,11 @@ def _certificate_start(rows: int, unseen: int | float | None, settings: Settings
     return rows - kept
 
 
-def _season(season: int | Literal["auto"] | None, learning: Floats, context: int) -> int | None:
+def _season(season: int | Literal["auto"] | None, learning: Floats) -> int | None:
     if season is None:
         return None
     if season == "auto":
-        return find_season(learning, max(context, len(learning) // 3))
+        return find_season(learning)
     if not isinstance(season, int | np.integer) or isinstance(season, bool) or season < 2:
         raise OptionError(f'season = {season!r}; accepted: a whole number of rows from 2, None, or "auto".')
     return int(season)

@@ -6,35 +6,66 @@ import numpy as np
 
 from ompb.types import Floats
 
-# A peak of the autocorrelation below this is no season.
-WEAK = 0.2
-# The first peak this near to the highest is the season; later ones are its multiples.
-NEARLY = 0.9
+# Multiples of a lag at which the autocorrelation is read, at most.
+MOST = 8
+# A season is at most this share of the lags that are read.
+LONGEST = 1 / 3
+# What the contrasts at the multiples have to sum to: a season that was seen seldom must be the stronger.
+CLEAR = 0.8
+# A season is nearly as clear as all lags up to so many times as long, among which are its multiples.
+NEARLY, REACH = 0.8, 4
+# Keeps the slope of a channel without a known cell finite.
+TINY = 1e-300
 
 
-def find_season(values: Floats, longest: int) -> int | None:
-    """Lag of the first high peak of the mean autocorrelation of (T, C), at most ``longest``; None if there is none.
+def find_season(values: Floats) -> int | None:
+    r"""The shortest lag at whose multiples the mean autocorrelation of rows (T, C) stands out; None if none does.
 
-    >>> find_season(np.sin(2 * np.pi * np.arange(400)[:, None] / 24), 100)
+    .. math:: c(p) = \operatorname{mean}_{k \le K} \rho(kp) - \operatorname{mean}_{p/2 < j \le (K + 1/2) p} \rho(j)
+
+    A lag that is one row off is K rows off at its last multiple, so chance does not move the flat peak of a smooth
+    season; and slow movements raise both means alike.
+
+    >>> find_season(np.sin(2 * np.pi * np.arange(400)[:, None] / 24))
     24
     """
+    correlation = _autocorrelation(values, 3 * len(values) // 4)
+    if correlation is None:
+        return None
+    lags = len(correlation) - 1
+    longest = int(LONGEST * lags)
+    contrasts, multiples = np.full(longest + 2, -2.0), np.zeros(longest + 2)  # no contrast is lower
+    sums = np.cumsum(correlation)
+    for lag in range(2, longest + 1):
+        count = min(MOST, int(lags / lag - 0.5))
+        before, last = lag // 2, count * lag + lag // 2
+        around = (sums[last] - sums[before]) / (last - before)
+        contrasts[lag] = correlation[lag : count * lag + 1 : lag].mean() - around
+        multiples[lag] = count
+    inner = contrasts[1:-1]
+    clear = (inner >= contrasts[:-2]) & (inner >= contrasts[2:]) & (multiples[1:-1] * inner > CLEAR)
+    for lag in (1 + np.flatnonzero(clear)).tolist():
+        if contrasts[lag] >= NEARLY * contrasts[lag : REACH * lag + 1].max():
+            return lag
+    return None
+
+
+def _autocorrelation(values: Floats, lags: int) -> Floats | None:
+    """Mean over channels, at lags 0 to ``lags``, of rows without their trend; None if no channel varies."""
     rows = len(values)
-    time = np.linspace(-1, 1, rows)[:, None]
     known = np.isfinite(values)
-    mean = np.where(known, values, 0.0).sum(0) / np.maximum(known.sum(0), 1)
-    centred = np.where(known, values - mean, 0.0)
-    centred = centred - time * (centred * time).sum(0) / (time**2).sum()
-    power = np.abs(np.fft.rfft(centred, 2 * rows, axis=0)) ** 2
-    covariance = np.fft.irfft(power, axis=0)[: longest + 2]
+
+    def centred(column: Floats) -> Floats:
+        """Less its mean over the known cells; 0 elsewhere."""
+        mean = np.where(known, column, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+        return np.where(known, column - mean, 0.0)
+
+    level, time = centred(values), centred(np.linspace(-1, 1, rows)[:, None])
+    slope = (level * time).sum(0) / np.maximum((time**2).sum(0), TINY)
+    power = np.abs(np.fft.rfft(level - slope * time, 2 * rows, axis=0)) ** 2
+    covariance = np.fft.irfft(power, axis=0)[: lags + 1]
     varying = covariance[0] > 1e-12 * rows
     if not varying.any():
         return None
     correlation = (covariance[:, varying] / covariance[0, varying]).mean(axis=1)
-    # the sums behind lag k have rows - k terms
-    correlation = correlation * rows / (rows - np.arange(len(correlation)))
-    inner = correlation[1:-1]
-    peaks = 1 + np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:]))
-    peaks = peaks[(peaks >= 2) & (correlation[peaks] > WEAK)]
-    if len(peaks) == 0:
-        return None
-    return int(peaks[correlation[peaks] >= NEARLY * correlation[peaks].max()][0])
+    return np.asarray(correlation * rows / (rows - np.arange(lags + 1)))  # the sums behind lag k have rows - k terms

@@ -1,0 +1,62 @@
+"""The season of series whose season is known."""
+
+import numpy as np
+import pytest
+
+from ompb.season import find_season
+from ompb.types import Floats
+
+
+def beside_noise(season: float, noise: float, rows: int, seed: int) -> Floats:
+    """A sine in noise, and a channel of noise."""
+    chance = np.random.default_rng(seed)
+    sine = np.sin(2 * np.pi * np.arange(rows) / season)
+    return np.stack([sine + noise * chance.normal(size=rows), chance.normal(size=rows)], axis=1)
+
+
+@pytest.mark.parametrize("season", [7, 12, 24, 52])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_smooth_season_is_found_to_the_row(season: int, seed: int) -> None:
+    assert find_season(beside_noise(season, 0.3, 12 * season + 400, seed)) == season
+
+
+def test_a_long_smooth_season_is_found_within_a_few_rows() -> None:
+    found = [find_season(beside_noise(168, 0.3, 1600, seed)) for seed in range(10)]
+    assert all(lag is not None and abs(lag - 168) <= 3 for lag in found)
+
+
+def test_a_broken_season_is_rounded() -> None:
+    assert find_season(beside_noise(52.18, 0.3, 2000, 0)) == 52
+
+
+def test_the_short_one_of_two_seasons_is_found() -> None:
+    hours = np.arange(2000)[:, None]
+    day, year = np.sin(2 * np.pi * hours / 24), np.sin(2 * np.pi * hours / 400)
+    assert find_season(day + 2 * year) == 24
+
+
+def test_a_pattern_with_a_shorter_one_inside() -> None:
+    """Twelve rows repeat partly, twenty-four wholly."""
+    hours = np.arange(1000)[:, None]
+    assert find_season(np.sin(2 * np.pi * hours / 24) + np.sin(2 * np.pi * hours / 12)) == 24
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wandering_is_no_season(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    steps = chance.normal(size=(1500, 2))
+    assert find_season(steps) is None
+    assert find_season(np.cumsum(steps, axis=0)) is None
+
+
+def test_trend_level_and_holes_change_nothing() -> None:
+    values = beside_noise(24, 0.2, 800, 3) + 0.1 * np.arange(800)[:, None] + 1000
+    values[100:110] = values[::17, 0] = np.nan
+    assert find_season(values) == 24
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 10, 30])
+def test_little_or_nothing_to_go_by(rows: int) -> None:
+    assert find_season(np.ones((rows, 2))) is None
+    assert find_season(np.full((rows, 1), np.nan)) is None
+    assert find_season(np.arange(float(rows))[:, None]) is None
