@@ -17,6 +17,7 @@ from ompb.report.figures import (
     gate_figure,
     write_picture,
 )
+from ompb.report.html import html_report
 from ompb.report.summary import Study
 
 
@@ -57,16 +58,25 @@ def test_one_fan_per_phase_or_per_third_of_a_single_phase() -> None:
 
 
 def test_a_target_shorter_than_the_horizon_still_has_pictures() -> None:
-    study = short_study()
+    study = short_study(2)
     (panel,) = fan_figure(study).axes
     assert panel.get_title(loc="left") == "the last forecast"
     for draw in (error_figure, certificate_figure, gate_figure):
         assert draw(study).axes
 
 
-def short_study() -> Study:
+def test_a_single_forecast_is_drawn_into_the_future() -> None:
+    study = short_study(1)
+    (panel,) = fan_figure(study).axes
+    (ours,) = (line for line in panel.lines if line.get_label() == "ompb")
+    np.testing.assert_array_equal(ours.get_ydata(), study.run.mean[0, :, 0])
+    assert (np.asarray(ours.get_xdata()) > study.times[-1]).all()
+    assert html_report(study).count("<svg") == 1
+
+
+def short_study(forecasts: int) -> Study:
     study = small_study()
-    forecaster, rows = ompb.SeasonalProfile(HORIZON, 12), study.rows[: CONTEXT + 1]
+    forecaster, rows = ompb.SeasonalProfile(HORIZON, 12), study.rows[: CONTEXT - 1 + forecasts]
     run = ompb.backtest(study.calibrator, forecaster, rows)
     target = Phase("target", CONTEXT - 1, len(rows))
     return replace(study, run=run, rows=rows, times=study.times[: len(rows)], phases=(target,), references={})

@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ompb.datasets.demo import Phase
+from ompb.datasets.times import with_future
 from ompb.diagnosis import proxy_loss
 from ompb.errors import OptionError
 from ompb.report.summary import BARE, OMPB, Study, error_by_row, rolling_mean
@@ -178,17 +179,15 @@ def _draw_gates(panel: Any, study: Study) -> None:
 def _draw_fan(panel: Any, study: Study, place: int) -> None:
     run, origin = study.run, int(study.run.origins[place])
     past = np.arange(max(0, origin + 1 - 2 * study.season), origin + 1)
-    ahead = study.times[origin + 1 : origin + 1 + run.mean.shape[1]]
-    shown = len(ahead)  # the last forecasts reach beyond the last known time
+    horizon = run.mean.shape[1]
+    ahead = with_future(study.times, horizon)[origin + 1 : origin + 1 + horizon]
     panel.plot(study.times[past], study.rows[past, 0], color="0.5", label="history")
     for level, alpha in ((0.95, 0.25), (0.8, 0.5)):
-        lower, upper = (end[place, :shown, 0] for end in run.interval(level))
+        lower, upper = (end[place, :, 0] for end in run.interval(level))
         panel.fill_between(ahead, lower, upper, color=SKY, alpha=alpha, linewidth=0, label=f"{level:.0%} interval")
-    panel.plot(ahead, run.mean[place, :shown, 0], label=OMPB, **CURVES[OMPB])
-    panel.plot(ahead, run.base[place, :shown, 0], label=BARE, **CURVES[BARE])
-    panel.plot(
-        ahead, run.outcome[place, :shown, 0], color=BLACK, marker="o", markersize=3, linewidth=0, label="outcome"
-    )
+    panel.plot(ahead, run.mean[place, :, 0], label=OMPB, **CURVES[OMPB])
+    panel.plot(ahead, run.base[place, :, 0], label=BARE, **CURVES[BARE])
+    panel.plot(ahead, run.outcome[place, :, 0], color=BLACK, marker="o", markersize=3, linewidth=0, label="outcome")
 
 
 def _set_few_ticks(axis: Any, *, dates: bool) -> None:

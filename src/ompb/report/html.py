@@ -181,6 +181,8 @@ def _figures(study: Study) -> str:
     drawings = [(error_figure, ERROR_CAPTION), (gate_figure, GATE_CAPTION), (fan_figure, FAN_CAPTION)]
     if study.run.certificate:
         drawings.insert(1, (certificate_figure, CERTIFICATE_CAPTION))
+    if len(study.run.origins) == 1:
+        drawings = drawings[-1:]  # a single forecast has no course over time
     words = {"season": study.season, "channel": study.run.names[0]}
     return "\n".join(
         _figure(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
