@@ -145,12 +145,12 @@ def prepare(cells: Sequence[Cell], workshop: Workshop, status: Status) -> BaseFo
     files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
     missing = [part for part, file in files.items() if not file.exists()]
     network = plan.network(data.source, workshop.store, status)
-    with blaming(f"the forecaster {one.backbone!r}", outside=backbone_code(one.backbone) is not None):
-        made = plan.forecaster(data.source, network, workshop.device) if missing else None
-        for part in missing:
-            assert made is not None
-            status(f"forecasting {part}")
-            _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
+    if missing:
+        with blaming(f"the forecaster {one.backbone!r}", outside=backbone_code(one.backbone) is not None):
+            made = plan.forecaster(data.source, network, workshop.device)
+            for part in missing:
+                status(f"forecasting {part}")
+                _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
     return BaseForecasts(files, network, plan.description)
 
 
