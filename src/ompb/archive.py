@@ -14,6 +14,7 @@ import os
 import types
 import typing
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,7 +65,7 @@ def read(path: str | os.PathLike[str], kind: str, cls: type[_Value]) -> _Value:
             return typing.cast(_Value, _decode(cls, header["tree"], zipped))
     except FileNotFoundError as error:
         raise FormatError(f"there is no file {path}; check the path, or save one first.") from error
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, KeyError, TypeError, ValueError, EOFError) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{path} is not a readable ompb file ({error}); write it again with save().") from error
@@ -93,6 +94,8 @@ def _encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {"npy": len(arrays) - 1}
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, tuple):
         return [_encode(item, arrays) for item in value]
     return value

@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import BLOCK, Calibrator
-from ompb.errors import TooShortError
-from ompb.inputs import as_table, base_forecasts, fill_forward
+from ompb.errors import OptionError, TooShortError
+from ompb.inputs import as_rows_of, base_forecasts, fill_forward
 from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk, half_width
+
+FRAMES = ("pandas", "polars", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Run:
 
     def frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
         """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow."""
+        if backend not in FRAMES or find_spec(backend) is None:
+            raise OptionError(f"backend = {backend!r} is not here; accepted, if installed: {', '.join(FRAMES)}.")
         import narwhals as nw  # frames only: keeps `import ompb` light
 
         count, horizon, channels = self.mean.shape
@@ -82,7 +87,7 @@ def backtest(
 
     ``progress`` is called with (rows done, rows in all).
     """
-    values, _ = as_table(rows, "rows")
+    values = as_rows_of(rows, "rows", calibrator.names)
     if len(values) < calibrator.context:
         raise TooShortError(f"rows has {len(values)} rows; at least {calibrator.context} (context) make one forecast.")
     stream = calibrator.stream(forecaster)

@@ -96,7 +96,7 @@ class Calibrator:
             ForecasterError: the forecaster broke its contract.
         """
         settings = Settings.of(**options)
-        _check_lengths(context, horizon)
+        context, horizon = _rows("context", context), _rows("horizon", horizon)
         values, names = as_table(source, "source")
         split = _certificate_start(len(values), unseen, settings, context + horizon)
         learning = values[:split]
@@ -275,10 +275,10 @@ def _replayed_ratios(law: SourceLaw, rows: _Batch) -> Floats:
     return np.asarray(ratios[min(law.settings.ring, len(ratios) - 1) :])
 
 
-def _check_lengths(context: int, horizon: int) -> None:
-    for name, value in (("context", context), ("horizon", horizon)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise OptionError(f"{name} = {value!r}; accepted: a whole number of rows from 1.")
+def _rows(name: str, value: int) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise OptionError(f"{name} = {value!r}; accepted: a whole number of rows from 1.")
+    return int(value)
 
 
 def _certificate_start(rows: int, unseen: int | float | None, settings: Settings, span: int) -> int:
@@ -287,8 +287,8 @@ def _certificate_start(rows: int, unseen: int | float | None, settings: Settings
         kept = round(settings.certificate_share * rows)
     elif isinstance(unseen, float) and 0 < unseen < 1:
         kept = round(unseen * rows)
-    elif isinstance(unseen, int) and not isinstance(unseen, bool) and unseen >= 1:
-        kept = unseen
+    elif isinstance(unseen, int | np.integer) and not isinstance(unseen, bool) and unseen >= 1:
+        kept = int(unseen)
     else:
         raise OptionError(f"unseen = {unseen!r}; accepted: rows as a whole number, or a share inside (0, 1).")
     if unseen is None:
@@ -313,9 +313,11 @@ def _season(season: int | Literal["auto"] | None, learning: Floats) -> int | Non
 
 
 def _scaler(learning: Floats) -> tuple[Floats, Floats]:
-    """Mean and population standard deviation per channel; (0, 1) for a channel that is missing throughout."""
+    """Mean and population standard deviation per channel, 1 where it is constant; (0, 1) for one that is missing."""
     known = np.isfinite(learning)
     count = np.maximum(known.sum(0), 1)
     centre = np.where(known, learning, 0.0).sum(0) / count
     scale = np.sqrt(np.where(known, (learning - centre) ** 2, 0.0).sum(0) / count)
-    return centre, np.where(scale > 0, scale, 1.0)
+    # the deviation of a constant is often not zero but a rounding error
+    varies = np.where(known, learning, -np.inf).max(0) > np.where(known, learning, np.inf).min(0)
+    return centre, np.where(varies & (scale > 0), scale, 1.0)

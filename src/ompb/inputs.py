@@ -13,11 +13,13 @@ import numpy as np
 from ompb.errors import DtypeError, ForecasterError, InputError, NotFiniteError, ShapeError
 from ompb.types import Floats, Forecaster
 
+HUGE = 1e100  # larger values are no measurements, and their squares would overflow
+
 
 def as_table(rows: Any, what: str) -> tuple[Floats, tuple[str, ...]]:
     """Rows as a fresh (T, C) float64 array and channel names, from an array or a pandas or polars frame.
 
-    A frame gives its numeric columns; other columns (times, say) are left out. NaN means missing.
+    A frame gives its numeric columns; other columns (times, say) are left out. NaN, or masked, means missing.
     """
     if isinstance(rows, np.ndarray | list | tuple):
         values, names = _floats(rows, what), tuple[str, ...]()
@@ -27,19 +29,42 @@ def as_table(rows: Any, what: str) -> tuple[Floats, tuple[str, ...]]:
         raise ShapeError(
             f"{what} has shape {values.shape}; accepted: (rows, channels). Use x[:, None] for one channel."
         )
-    if np.isinf(values).any():
-        row, channel = np.argwhere(np.isinf(values))[0]
-        raise NotFiniteError(f"{what} is infinite at row {row}, channel {channel}; write NaN for a missing value.")
-    return values, names or tuple(f"channel {c}" for c in range(values.shape[1]))
+    huge = np.abs(values) > HUGE
+    if huge.any():
+        row, channel = np.argwhere(huge)[0]
+        raise NotFiniteError(
+            f"{what} is infinite, or beyond {HUGE:g}, at row {row}, channel {channel}; write NaN for a missing value."
+        )
+    return values, names or _numbered(values.shape[1])
+
+
+def as_rows_of(rows: Any, what: str, names: tuple[str, ...]) -> Floats:
+    """Rows as a fresh (T, C) float64 array whose channels are those of ``names``, in that order.
+
+    Only a frame can tell its channels apart; an array, or channels that are merely numbered, count by their place.
+    """
+    values, found = as_table(rows, what)
+    if len(found) != len(names):
+        raise ShapeError(f"{what} has {len(found)} channels; accepted: {len(names)} ({', '.join(names)}).")
+    if found != names and _numbered(len(names)) not in (found, names):
+        raise ShapeError(f"{what} has the channels {', '.join(found)}; accepted: {', '.join(names)}, in that order.")
+    return values
+
+
+def _numbered(channels: int) -> tuple[str, ...]:
+    return tuple(f"channel {c}" for c in range(channels))
 
 
 def as_row(row: Any, channels: int) -> Floats:
-    """One row as a fresh (C,) float64 array; NaN means missing."""
+    """One row as a fresh (C,) float64 array; NaN, or masked, means missing."""
     values = _floats(row, "row")
     if values.shape != (channels,):
         raise ShapeError(f"row has shape {values.shape}; accepted: ({channels},), one value per channel.")
-    if np.isinf(values).any():
-        raise NotFiniteError(f"row is infinite at channel {int(np.argmax(np.isinf(values)))}; write NaN for missing.")
+    huge = np.abs(values) > HUGE
+    if huge.any():
+        raise NotFiniteError(
+            f"row is infinite, or beyond {HUGE:g}, at channel {int(np.argmax(huge))}; write NaN for missing."
+        )
     return values
 
 
@@ -71,7 +96,7 @@ def base_forecasts(forecaster: Forecaster, windows: Floats, origins: range, hori
                     "`forecast` method, from (n, context, C) to (n, horizon, C)."
                 )
             raw = call(np.array(windows))  # a copy: the window stays ours
-        base = np.array(raw, dtype=np.float64)
+        base = np.array(_unmasked(raw), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ForecasterError(
             f"the forecaster failed on windows of shape {windows.shape}: {error}. It must accept (n, context, C)."
@@ -88,9 +113,14 @@ def base_forecasts(forecaster: Forecaster, windows: Floats, origins: range, hori
     return base
 
 
+def _unmasked(values: Any) -> Any:
+    """Values with NaN where they are masked, if they are of that kind."""
+    return np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else values
+
+
 def _floats(values: Any, what: str) -> Floats:
     try:
-        array = np.array(values, order="C")
+        array = np.array(_unmasked(values), order="C")
     except ValueError as error:  # ragged nesting
         raise ShapeError(f"{what} is ragged: {error}. Every row needs the same number of channels.") from error
     if array.size == 0:

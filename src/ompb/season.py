@@ -16,6 +16,8 @@ CLEAR = 0.8
 NEARLY, REACH = 0.8, 4
 # Keeps the slope of a channel without a known cell finite.
 TINY = 1e-300
+# What rounding leaves of the square of a channel that does not vary, as a share.
+ROUNDING = 1e-28
 
 
 def find_season(values: Floats) -> int | None:
@@ -64,7 +66,7 @@ def _autocorrelation(values: Floats, lags: int) -> Floats | None:
     slope = (level * time).sum(0) / np.maximum((time**2).sum(0), TINY)
     power = np.abs(np.fft.rfft(level - slope * time, 2 * rows, axis=0)) ** 2
     covariance = np.fft.irfft(power, axis=0)[: lags + 1]
-    varying = covariance[0] > 1e-12 * rows
+    varying = covariance[0] > ROUNDING * (np.where(known, values, 0.0) ** 2).sum(0)
     if not varying.any():
         return None
     correlation = (covariance[:, varying] / covariance[0, varying]).mean(axis=1)

@@ -121,7 +121,11 @@ class Stream:
             state.lanes.reveal_late(cal.law, int(at), newest, (values - cal.centre) / cal.scale)
 
     def realised_risk(self) -> RealisedRisk:
-        """What matured outcomes prove about the forecasts issued so far, at all times at once."""
+        """What matured outcomes prove about the forecasts issued so far, at all times at once.
+
+        An outcome is judged when its last row is due, by the cells that are known then: what `observe` brings later
+        is learned, but does not count here.
+        """
         lanes, delta = self._state.lanes, self._calibrator.settings.delta
         mean, upper = lanes.realised.bound(delta)
         newest = lanes.realised.newest

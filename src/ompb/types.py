@@ -152,8 +152,6 @@ class Forecast:
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper end, each (H, C), of the central interval of that level."""
-        if not 0 < level < 1:
-            raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
         half = half_width(level, self.levels, self.multipliers) * self.sd
         return self.mean - half, self.mean + half
 
@@ -174,6 +172,8 @@ def half_width(level: float, levels: Floats, multipliers: Floats) -> Floats:
     Gaussian half-width itself, so that an untouched Gaussian stays exact; outside the tracked levels the nearest ratio
     is kept.
     """
+    if not 0 < level < 1:
+        raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
     grid = np.asarray([NormalDist().inv_cdf(0.5 + b / 2) for b in levels])
     z = NormalDist().inv_cdf(0.5 + level / 2)
     ratios = np.maximum.accumulate(multipliers, axis=-2) / grid[:, None]

@@ -55,6 +55,12 @@ def test_trend_level_and_holes_change_nothing() -> None:
     assert find_season(values) == 24
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 1e-12, 1e9])
+def test_units_do_not_matter(unit: float) -> None:
+    values = np.column_stack([beside_noise(24, 0.3, 800, 5), np.full(800, 0.1)])
+    assert find_season(unit * values) == 24
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 10, 30])
 def test_little_or_nothing_to_go_by(rows: int) -> None:
     assert find_season(np.ones((rows, 2))) is None

@@ -47,6 +47,7 @@ BAD_FITS: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("booleans", errors.DtypeError, {"source": SOURCE > 0}),
     ("complex numbers", errors.DtypeError, {"source": SOURCE + 1j}),
     ("infinite", errors.NotFiniteError, {"source": INFINITE}),
+    ("too large for a square", errors.NotFiniteError, {"source": np.where(np.isinf(INFINITE), 1e160, INFINITE)}),
     ("too short", errors.TooShortError, {"source": SOURCE[:20]}),
     ("unseen leaves nothing to learn", errors.TooShortError, {"unseen": 195}),
     ("unseen too small", errors.TooShortError, {"unseen": 3}),
@@ -62,6 +63,10 @@ BAD_FITS: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("an option of the wrong type", errors.OptionError, {"anchor": "much"}),
     ("unknown kind", errors.OptionError, {"kind": "gaussian"}),
     ("discount", errors.OptionError, {"discounts": (1.5,)}),
+    ("no memory", errors.OptionError, {"discounts": (0.999, 0.1)}),
+    ("discounts in words", errors.OptionError, {"discounts": "0.9"}),
+    ("infinite evidence", errors.OptionError, {"evidence": np.inf}),
+    ("no number", errors.OptionError, {"caution": None}),
     ("no discount", errors.OptionError, {"discounts": ()}),
     ("one draw", errors.OptionError, {"draws": 1}),
     ("delta", errors.OptionError, {"delta": 0.0}),
@@ -72,6 +77,7 @@ BAD_FITS: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("forecaster of the wrong horizon", errors.ForecasterError, {"forecaster": lambda w: w[:, :3]}),
     ("forecaster without horizon axis", errors.ForecasterError, {"forecaster": lambda w: w[:, 0]}),
     ("forecaster returns NaN", errors.ForecasterError, {"forecaster": broken(np.nan)}),
+    ("forecaster masks", errors.ForecasterError, {"forecaster": lambda w: np.ma.masked_greater(profile(w), 0)}),
     ("forecaster returns infinity", errors.ForecasterError, {"forecaster": broken(np.inf)}),
     ("forecaster returns words", errors.ForecasterError, {"forecaster": lambda w: [["a"]] * len(w)}),
     ("forecaster is a number", errors.ForecasterError, {"forecaster": 3}),
@@ -145,6 +151,65 @@ def test_backtest_needs_a_window() -> None:
         ompb.backtest(fit(), profile, TARGET[: CONTEXT - 1])
 
 
+def test_backtest_wants_the_channels_of_the_source() -> None:
+    frame = pd.DataFrame(TARGET, columns=["a", "b"])
+    cal = fit(source=pd.DataFrame(SOURCE, columns=["a", "b"]))
+    with pytest.raises(errors.ShapeError, match="has the channels b, a; accepted: a, b, in that order"):
+        ompb.backtest(cal, profile, frame[["b", "a"]])
+    with pytest.raises(errors.ShapeError, match=r"1 channels; accepted: 2 \(a, b\)"):
+        ompb.backtest(cal, profile, TARGET[:, :1])
+    named, by_place = ompb.backtest(cal, profile, frame), ompb.backtest(cal, profile, TARGET)
+    np.testing.assert_array_equal(named.mean, by_place.mean)
+    np.testing.assert_array_equal(ompb.backtest(fit(), profile, frame).mean, by_place.mean)
+
+
+def test_runs_refuse_levels_and_frames_that_do_not_exist() -> None:
+    run = ompb.backtest(fit(), profile, TARGET[:20])
+    for level in (0.0, 1.0, np.nan):
+        with pytest.raises(errors.OptionError, match="inside"):
+            run.interval(level)
+    with pytest.raises(errors.OptionError, match="pandas, polars, pyarrow"):
+        run.frame("excel")  # type: ignore[arg-type]
+
+
+def test_masked_cells_are_missing() -> None:
+    holes = SOURCE.copy()
+    holes[20:24, 0] = np.nan
+    masked = np.ma.masked_invalid(holes)
+    masked.data[20:24, 0] = -9999
+    assert fit(source=masked).law.head.weights.tobytes() == fit(source=holes).law.head.weights.tobytes()
+    by_mask, by_nan = running(), running()
+    by_mask.step(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
+    by_nan.step([np.nan, 2.0])
+    following = [stream.step(TARGET[31]) for stream in (by_mask, by_nan)]
+    assert following[0] is not None
+    assert following[1] is not None
+    np.testing.assert_array_equal(following[0].mean, following[1].mean)
+
+
+@pytest.mark.parametrize("constant", [0.1, -7.7, 0.0, 1e12])
+def test_a_constant_channel_may_begin_to_move(constant: float) -> None:
+    """The deviation of 0.1 over many rows is not zero but a rounding error."""
+    still = np.column_stack([SOURCE[:, 0], np.full(len(SOURCE), constant)])
+    cal = fit(source=still)
+    assert cal.scale[1] == 1.0
+    stream = cal.stream(profile)
+    for row in TARGET[:, 0]:
+        forecast = stream.step([row, constant + 0.1])
+    assert forecast is not None
+    assert np.isfinite(forecast.interval(0.8)).all()
+    assert forecast.certificate is not None
+    assert forecast.certificate.source_risk < 1
+
+
+def test_numpys_numbers_do_for_pythons(tmp_path: Path) -> None:
+    plain = fit(anchor=100.0, unseen=60)
+    cal = fit(context=np.int64(CONTEXT), horizon=np.int32(HORIZON), anchor=np.float32(100.0), unseen=np.int64(60))
+    for number, one in enumerate((cal, plain)):
+        one.save(tmp_path / str(number))
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+
+
 def test_diagnose_says_what_it_lacks() -> None:
     with pytest.raises(errors.InputError, match="no certificates"):
         ompb.diagnose(ompb.backtest(fit(certificate=False), profile, TARGET))
@@ -192,10 +257,14 @@ def test_files_that_are_not_ours(tmp_path: Path) -> None:
     for other in (fit(discounts=(0.9, 0.99)), fit(evidence=11.0)):  # of other shapes, and of the same
         with pytest.raises(errors.FormatError, match="another calibrator"):
             ompb.Stream.load(tmp_path / "s.ompb", other, profile)
-    damaged = tmp_path / "damaged.ompb"
-    damaged.write_bytes(path.read_bytes()[:-200])
+    damaged, whole = tmp_path / "damaged.ompb", path.read_bytes()
+    middle = len(whole) // 2
+    for content in (whole[:-200], whole[:middle] + bytes(255 - b for b in whole[middle:][:9]) + whole[middle + 9 :]):
+        damaged.write_bytes(content)
+        with pytest.raises(errors.FormatError):
+            ompb.Calibrator.load(damaged)
     with pytest.raises(errors.FormatError):
-        ompb.Calibrator.load(damaged)
+        ompb.Calibrator.load(tmp_path)
 
 
 def test_a_newer_version_is_refused_and_left_untouched(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from ompb.errors import DtypeError, NotFiniteError, OptionError, ShapeError, TooShortError
+from ompb.errors import OptionError, ShapeError, TooShortError
+from ompb.inputs import as_table
 from ompb.types import Floats
 
 BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
@@ -36,15 +38,15 @@ class Ridge:
     weights: Floats
 
     @classmethod
-    def fit(cls, source: ArrayLike, context: int, horizon: int, penalty: float = 1e-2) -> Ridge:
-        """Fit on source rows (T, C). Memory stays bounded whatever T is.
+    def fit(cls, source: Any, context: int, horizon: int, penalty: float = 1e-2) -> Ridge:
+        """Fit on source rows (T, C), an array or frame. Memory stays bounded whatever T is.
 
         Windows and outcomes with a NaN are left out, channel by channel. Raises ``TooShortError`` where a
         channel has no complete pair of window and outcome.
         """
-        rows = _source_rows(source)
+        rows, names = as_table(source, "source")
         _check_options(context, horizon, penalty)
-        complete = [_complete_starts(rows, channel, context + horizon) for channel in range(rows.shape[1])]
+        complete = [_complete_starts(*series, context + horizon) for series in zip(names, rows.T, strict=True)]
         weights = np.stack(
             [_fit_channel(s, k, context, horizon, penalty) for s, k in zip(rows.T, complete, strict=True)]
         )
@@ -80,35 +82,22 @@ class Ridge:
         return np.asarray(forecasts.transpose(1, 2, 0))
 
 
-def _source_rows(source: ArrayLike) -> Floats:
-    try:
-        rows = np.asarray(source, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DtypeError("source does not hold numbers; pass an array (T, channels) of floats.") from error
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise ShapeError(f"source has shape {rows.shape}; pass an array (T, channels).")
-    if np.isinf(rows).any():
-        row, channel = np.argwhere(np.isinf(rows))[0]
-        raise NotFiniteError(f"source is infinite at row {row}, channel {channel}; mark a missing value as NaN.")
-    return rows
-
-
 def _check_options(context: int, horizon: int, penalty: float) -> None:
     for name, length in (("context", context), ("horizon", horizon)):
-        if length < 1:
+        if not isinstance(length, int | np.integer) or length < 1:
             raise OptionError(f"{name} = {length} is not a positive number of rows; pass 1 or more.")
     if not 0 < penalty < np.inf:
         raise OptionError(f"penalty = {penalty} is not a positive number; pass something like 0.01.")
 
 
-def _complete_starts(rows: Floats, channel: int, span: int) -> NDArray[np.intp]:
-    """First rows of all stretches of ``span`` rows in which the channel misses no value."""
-    missing_before = np.concatenate([[0], np.cumsum(np.isnan(rows[:, channel]))])
+def _complete_starts(name: str, series: Floats, span: int) -> NDArray[np.intp]:
+    """First rows of all stretches of ``span`` rows in which the channel of that name misses no value."""
+    missing_before = np.concatenate([[0], np.cumsum(np.isnan(series))])
     starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
     if not starts.size:
         raise TooShortError(
-            f"channel {channel} has no {span} successive rows (context + horizon) without a missing value among its "
-            f"{len(rows)}; pass a longer source, a shorter context or horizon, or fill the gaps."
+            f"{name} has no {span} successive rows (context + horizon) without a missing value among its "
+            f"{len(series)}; pass a longer source, a shorter context or horizon, or fill the gaps."
         )
     return starts
 
