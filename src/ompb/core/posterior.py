@@ -13,7 +13,7 @@ cannot wind the recursion up.
 
 Gains depend on inputs only. While every label of a lane arrives on time all leads share one covariance, shifted
 in time: O(F^2 + F H) a row. A lane with a *hole* (a label that should have arrived) carries one covariance per
-lead until the hole is filled, because each lead then has a history of its own.
+lead until the hole is filled, for good if it never is, because each lead then has a history of its own.
 """
 
 from __future__ import annotations
