@@ -26,7 +26,7 @@ from torch import Tensor
 import ompb
 from ompb.forecasters.torch import Backbone, TrainedForecaster, TrainingConfig, backbone
 from ompb.gradient import GradientHead, PaperPreset
-from ompb.types import Floats
+from timed import Timed
 
 CONTEXT, CHANNELS = 96, 7
 PRESET = PaperPreset(epochs=1)
@@ -125,20 +125,12 @@ def backbone_share(name: str, horizon: int, rows: int) -> float:
     torch.manual_seed(0)
     model = backbone(name, CONTEXT, horizon, CHANNELS).eval()
     recipe = TrainingConfig(epochs=1, batch=1, learning_rate=1e-3)  # of a training that never was
-    forecaster = TrainedForecaster(model, np.zeros(CHANNELS), np.ones(CHANNELS), recipe, ())
-    spent = 0.0
-
-    def timed(windows: Floats) -> Floats:
-        nonlocal spent
-        start = time.perf_counter()
-        forecasts = forecaster(windows)
-        spent += time.perf_counter() - start
-        return forecasts
-
+    forecaster = Timed(TrainedForecaster(model, np.zeros(CHANNELS), np.ones(CHANNELS), recipe, ()))
     series = np.random.default_rng(0).normal(size=(3 * rows, CHANNELS))
-    calibrator = ompb.Calibrator.fit(timed, series[:rows], context=CONTEXT, horizon=horizon, season=24)
-    start, spent = time.perf_counter(), 0.0
-    windows = len(ompb.backtest(calibrator, timed, series[rows:]).origins)
+    calibrator = ompb.Calibrator.fit(forecaster, series[:rows], context=CONTEXT, horizon=horizon, season=24)
+    start, forecaster.seconds = time.perf_counter(), 0.0
+    windows = len(ompb.backtest(calibrator, forecaster, series[rows:]).origins)
+    spent = forecaster.seconds
     head = time.perf_counter() - start - spent
     batch = torch.randn(windows, CONTEXT, CHANNELS)
     start = time.perf_counter()

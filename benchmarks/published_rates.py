@@ -21,7 +21,7 @@ from ompb.bench.backbones import Workshop, versions
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import method
 from ompb.bench.runner import Grid, run
-from ompb.bench.store import Cell, Store
+from ompb.bench.store import COMMIT, Cell, Store
 
 DATASET, HORIZON, SPLIT, PROTOCOL = "etth", 48, "ood", "one-step"
 FACTORS: dict[str, dict[str, tuple[float, ...]]] = {  # by backbone and method
@@ -47,9 +47,9 @@ def proceed_at(factor: float) -> Callable[[Task], Method]:
 
 
 # Entered wherever this file runs: the benchmark's processes run it, too.
-for factor in (0.1, 1, 5, 10, 100):
-    method(name("solid", factor))(solid_at(factor))
-    method(name("proceed", factor))(proceed_at(factor))
+for base, at in {"solid": solid_at, "proceed": proceed_at}.items():
+    for factor in sorted({factor for methods in FACTORS.values() for factor in methods.get(base, ())}):
+        method(name(base, factor))(at(factor))
 
 
 def cells_of(backbone: str, data: Path | None) -> tuple[Cell, ...]:
@@ -60,12 +60,16 @@ def cells_of(backbone: str, data: Path | None) -> tuple[Cell, ...]:
 
 def page(store: Store, cells: tuple[Cell, ...]) -> str:
     """MAE and MSE of every cell."""
+    results = [result for result in map(store.read, cells) if result is not None]
+    assert len(results) == len(cells)  # else some run has failed
     made = ", ".join(f"{package} {number}" for package, number in versions("ompb", "numpy", "torch").items())
-    lines = ["# Other learning rates", "", *(__doc__ or "").strip().splitlines()[4:], "", f"{made}.", ""]
-    lines += ["| backbone | method | MAE | MSE |", "| --- | --- | ---: | ---: |"]
-    for cell, result in zip(cells, map(store.read, cells), strict=True):
-        assert result is not None  # else its run has failed
-        lines.append(f"| {cell.backbone} | {cell.method} | {result.metrics['mae']:.4f} | {result.metrics['mse']:.4f} |")
+    commits = ", ".join(sorted({(result.commit or "none")[:COMMIT] for result in results}))
+    lines = ["# Other learning rates", "", *(__doc__ or "").strip().splitlines()[4:], ""]
+    lines += [f"{made}; commit {commits}.", "", "| backbone | method | MAE | MSE |", "| --- | --- | ---: | ---: |"]
+    lines += [
+        f"| {result.cell.backbone} | {result.cell.method} | {result.metrics['mae']:.4f} | {result.metrics['mse']:.4f} |"
+        for result in results
+    ]
     return "\n".join(lines) + "\n"
 
 

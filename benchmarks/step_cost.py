@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ompb
+from timed import Timed
 
 Floats = NDArray[np.float64]
 CHANNELS, CONTEXT, SEASON = 7, 96, 24
@@ -88,18 +89,11 @@ def growth(source: Floats, target: Floats) -> None:
 
 
 def whole_backtest(source: Floats, target: Floats) -> None:
-    cal, forecaster = fitted(96, source)
-    spent = 0.0
-
-    def timed(windows: Floats) -> Floats:
-        nonlocal spent
-        start = time.perf_counter()
-        base = forecaster(windows)
-        spent += time.perf_counter() - start
-        return base
-
+    cal, ridge = fitted(96, source)
+    forecaster = Timed(ridge)
     start = time.perf_counter()
-    run = ompb.backtest(cal, timed, target[: 3293 + CONTEXT - 1])
+    run = ompb.backtest(cal, forecaster, target[: 3293 + CONTEXT - 1])
+    spent = forecaster.seconds
     total = time.perf_counter() - start
     print(f"backtest of {len(run.origins)} windows: {total - spent:.2f} s apart from the forecaster's {spent:.2f} s")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ompb.errors import DtypeError, ForecasterError, InputError, NotFiniteError, ShapeError
+from ompb.errors import DtypeError, ForecasterError, InputError, NotFiniteError, ShapeError, TooShortError
 from ompb.types import Floats, Forecaster
 
 HUGE = 1e100  # larger values are no measurements, and their squares would overflow
@@ -78,6 +79,18 @@ def fill_forward(values: Floats, before: Floats) -> Floats:
     last = np.where(np.isnan(stacked), 0, np.arange(len(stacked))[:, None])
     np.maximum.accumulate(last, axis=0, out=last)
     return np.asarray(np.take_along_axis(stacked, last, axis=0)[1:])
+
+
+def complete_starts(missing: NDArray[np.bool_], span: int, what: str) -> NDArray[np.intp]:
+    """First rows of all stretches of ``span`` rows none of which is ``missing`` (T,). Raises if there is none."""
+    missing_before = np.concatenate([[0], np.cumsum(missing)])
+    starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
+    if not starts.size:
+        raise TooShortError(
+            f"{what} has no {span} successive rows (context + horizon) without a missing value among its "
+            f"{len(missing)}; pass a longer source, a shorter context or horizon, or fill the gaps."
+        )
+    return starts
 
 
 def base_forecasts(forecaster: Forecaster, windows: Floats, origins: range, horizon: int) -> Floats:

@@ -76,7 +76,8 @@ class Settings:
             raise OptionError(f"an option has the wrong type ({given}): {error}. See ompb.Settings.") from error
 
     def __post_init__(self) -> None:
-        _require(not isinstance(self.discounts, str), "discounts", self.discounts, "numbers from 0.5 to 1")
+        remembered = "one or more numbers from 0.5 to 1"
+        _require(not isinstance(self.discounts, str), "discounts", self.discounts, remembered)
         object.__setattr__(self, "discounts", tuple(self.discounts))
         hints = get_type_hints(Settings)
         for name in ("gate", "kind", "disagreement"):
@@ -84,10 +85,10 @@ class Settings:
             _require(getattr(self, name) in accepted, name, getattr(self, name), f"one of {', '.join(accepted)}")
         for name in ("profile", "online", "certificate"):
             _require(isinstance(getattr(self, name), bool), name, getattr(self, name), "True or False")
-        _require(len(self.discounts) > 0, "discounts", self.discounts, "at least one number from 0.5 to 1")
+        _require(len(self.discounts) > 0, "discounts", self.discounts, remembered)
         for value in self.discounts:
             # below, hardly a row is remembered, and rounding errors are all that is left of a variance
-            _require(0.5 <= _number(value) <= 1, "discounts", value, "numbers from 0.5 to 1")
+            _require(0.5 <= _number(value) <= 1, "discounts", value, remembered)
         for name in ("backbone_prior", "gate_discount", "interval_discount"):
             _require(0 < _number(getattr(self, name)) <= 1, name, getattr(self, name), "a number in (0, 1]")
         _require(

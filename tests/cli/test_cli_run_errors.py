@@ -45,7 +45,10 @@ def load(tmp_path: Path) -> Path:
         (["--option", "gate=half"], "one of channel, shared, open"),
         (["--option", "anchor=much"], "anchor"),
         (["--option", "discounts=0.9"], "discounts"),
-        (["--option", "discounts=(0.9, half)"], "discounts = '(0.9, half)' is out of range; accepted: numbers"),
+        (
+            ["--option", "discounts=(0.9, half)"],
+            "discounts = '(0.9, half)' is out of range; accepted: one or more numbers",
+        ),
         (["--option", "delta=null"], "delta = None"),
         (["--option", "anchor=(1, 2)"], "a positive number"),
         (["--format", "xls"], "'xls'"),

@@ -10,7 +10,6 @@ the source file of a forecaster that was added.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from numpy.lib.format import open_memmap
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb.bench.registry import Registry, blaming, outside_code
-from ompb.bench.store import Cell, Store, replacing
+from ompb.bench.store import Cell, Store, digest, replacing
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
 from ompb.errors import OptionError
@@ -183,7 +182,7 @@ class _Plan:
 
     @property
     def key(self) -> str:
-        return _hash(json.dumps(self.description, sort_keys=True).encode())
+        return digest(json.dumps(self.description, sort_keys=True).encode())
 
     def network(self, source: Floats, store: Store, status: Status) -> Path | None:
         """The file of the network, trained now if it is not there; None if there is no network in it."""
@@ -239,7 +238,7 @@ def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:
         return {"checkpoint": None}
     path = Path(checkpoint)
     files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path] if path.is_file() else []
-    return {"checkpoint": _hash(*(file.read_bytes() for file in files)) if files else checkpoint}
+    return {"checkpoint": digest(*(file.read_bytes() for file in files)) if files else checkpoint}
 
 
 def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horizon: int, scaler: Scaler) -> None:
@@ -268,11 +267,4 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def _fingerprint(rows: Floats) -> str:
-    return _hash(str(rows.shape).encode(), np.ascontiguousarray(rows).tobytes())
-
-
-def _hash(*contents: bytes) -> str:
-    digest = hashlib.sha256()
-    for content in contents:
-        digest.update(content)
-    return digest.hexdigest()[:20]
+    return digest(str(rows.shape).encode(), np.ascontiguousarray(rows).tobytes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 import traceback
@@ -14,6 +13,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ompb.bench.store import digest
 from ompb.errors import AddedCodeError, OmpbError, OptionError
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def outside_code(function: Callable[..., Any]) -> str | None:
     file = inspect.getsourcefile(function)
     if file is None or not Path(file).exists():
         return f"{function.__module__}.{function.__qualname__}"
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:20]
+    return digest(Path(file).read_bytes())
 
 
 @contextmanager

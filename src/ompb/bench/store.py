@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import json
 import os
 import time
@@ -156,6 +157,14 @@ def exported(path: Path) -> list[Result]:
         raise FormatError(f"{path} is not a table of cells ({error}); write it with `ompb bench export`.") from error
     timing = {cell: {SECONDS: found.pop(SECONDS)} if SECONDS in found else {} for cell, found in metrics.items()}
     return [Result(cell, metrics[cell], {}, *made[cell], timing[cell]) for cell in sorted(metrics)]
+
+
+def digest(*contents: bytes) -> str:
+    """A name for contents: the same for the same, and for no others."""
+    hashed = hashlib.sha256()
+    for content in contents:
+        hashed.update(content)
+    return hashed.hexdigest()[:20]
 
 
 @contextmanager

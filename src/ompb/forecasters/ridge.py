@@ -9,8 +9,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from ompb.errors import OptionError, ShapeError, TooShortError
-from ompb.inputs import as_table
+from ompb.errors import OptionError, ShapeError
+from ompb.inputs import as_table, complete_starts
 from ompb.types import Floats
 
 BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
@@ -46,7 +46,8 @@ class Ridge:
         """
         rows, names = as_table(source, "source")
         _check_options(context, horizon, penalty)
-        complete = [_complete_starts(*series, context + horizon) for series in zip(names, rows.T, strict=True)]
+        missing = zip(np.isnan(rows).T, names, strict=True)
+        complete = [complete_starts(of_one, context + horizon, name) for of_one, name in missing]
         weights = np.stack(
             [_fit_channel(s, k, context, horizon, penalty) for s, k in zip(rows.T, complete, strict=True)]
         )
@@ -88,18 +89,6 @@ def _check_options(context: int, horizon: int, penalty: float) -> None:
             raise OptionError(f"{name} = {length} is not a positive number of rows; pass 1 or more.")
     if not 0 < penalty < np.inf:
         raise OptionError(f"penalty = {penalty} is not a positive number; pass something like 0.01.")
-
-
-def _complete_starts(name: str, series: Floats, span: int) -> NDArray[np.intp]:
-    """First rows of all stretches of ``span`` rows in which the channel of that name misses no value."""
-    missing_before = np.concatenate([[0], np.cumsum(np.isnan(series))])
-    starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
-    if not starts.size:
-        raise TooShortError(
-            f"{name} has no {span} successive rows (context + horizon) without a missing value among its "
-            f"{len(series)}; pass a longer source, a shorter context or horizon, or fill the gaps."
-        )
-    return starts
 
 
 def _fit_channel(series: Floats, starts: NDArray[np.intp], context: int, horizon: int, penalty: float) -> Floats:

@@ -7,32 +7,31 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from ompb.errors import DtypeError, ForecasterError, FormatError, NotFiniteError, ShapeError, TooShortError
+from ompb.errors import ForecasterError, FormatError, ShapeError
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
 from ompb.forecasters.torch.trained import Header, PathLike, TrainedForecaster, describe, read, write
-from ompb.types import Floats
+from ompb.inputs import as_table, complete_starts
 
 Progress: TypeAlias = Callable[[int, int], object]
 
 
 def train(
     config: BackboneConfig,
-    source: ArrayLike,
+    source: Any,
     training: TrainingConfig,
     checkpoint: PathLike | None = None,
     progress: Progress | None = None,
 ) -> TrainedForecaster:
-    """Train a backbone on source rows (T, C) in the user's units.
+    """Train a backbone on source rows (T, C), an array or frame, in the user's units.
 
     Rows are standardised with the source mean and population standard deviation; stretches of context + horizon
     rows with a NaN are left out. On a CPU the seed decides the result, and the caller's random state is untouched.
@@ -42,8 +41,11 @@ def train(
     finite. On a GPU matrix products are rounded to TF32, as convolutions are there.
     """
     device = usable_device(training.device)
-    rows = _source_rows(source, config.channels)
-    starts = _complete_starts(rows, config.context + config.horizon)
+    rows, names = as_table(source, "source")
+    if len(names) != config.channels:
+        raise ShapeError(f"source has {len(names)} channels; pass {config.channels}, as the backbone expects.")
+    span = config.context + config.horizon
+    starts = torch.from_numpy(complete_starts(np.isnan(rows.sum(axis=1)), span, "source"))
     mean, sd = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     sd[np.nanmin(rows, axis=0) == np.nanmax(rows, axis=0)] = 1.0  # a constant; its computed sd need not be exactly 0
     header = {**describe(config, training, mean, sd), "windows": len(starts)}
@@ -52,7 +54,7 @@ def train(
         run = _Run(build(config) if saved is None else blank(config), training, device)
         losses = [] if saved is None else run.resume(*saved)
         scaled = torch.from_numpy(((rows - mean) / sd).astype(np.float32)).to(device)
-        stretches = scaled.unfold(0, config.context + config.horizon, 1)  # (windows, C, context + horizon), a view
+        stretches = scaled.unfold(0, span, 1)  # (windows, C, context + horizon), a view
         while len(losses) < training.epochs:
             losses.append(run.epoch(stretches, starts, len(losses), progress))
             if checkpoint is not None:
@@ -159,28 +161,3 @@ def _saved_state(path: PathLike, header: Header) -> tuple[list[float], dict[str,
             f"delete it, pass another path, or repeat the arguments it was written with."
         )
     return list(saved["losses"]), tensors
-
-
-def _source_rows(source: ArrayLike, channels: int) -> Floats:
-    try:
-        rows = np.asarray(source, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DtypeError("source does not hold numbers; pass an array (T, channels) of floats.") from error
-    if rows.ndim != 2 or rows.shape[1] != channels:
-        raise ShapeError(f"source has shape {rows.shape}; pass an array (T, {channels}), as the backbone expects.")
-    if np.isinf(rows).any():
-        row, channel = np.argwhere(np.isinf(rows))[0]
-        raise NotFiniteError(f"source is infinite at row {row}, channel {channel}; mark a missing value as NaN.")
-    return rows
-
-
-def _complete_starts(rows: Floats, span: int) -> Tensor:
-    """First rows of all stretches of ``span`` rows in which no channel misses a value."""
-    missing_before = np.concatenate([[0], np.cumsum(np.isnan(rows).any(axis=1))])
-    starts = np.flatnonzero(missing_before[span:] == missing_before[:-span])
-    if not starts.size:
-        raise TooShortError(
-            f"source has no {span} successive rows without a missing value among its {len(rows)}; "
-            f"pass a longer source, or a shorter context or horizon."
-        )
-    return torch.from_numpy(starts)
