@@ -377,6 +377,28 @@ def test_a_file_of_the_user_joins_the_benchmark(folder: Path, tmp_path: Path) ->
     assert tripled["original"] == error["original"]
 
 
+def test_a_program_may_add_itself(folder: Path, tmp_path: Path) -> None:
+    """Processes that it starts run it as their main program first."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        MINE
+        + f"""
+if __name__ == "__main__":
+    from pathlib import Path
+    from ompb.bench.backbones import Workshop
+    from ompb.bench.runner import Grid, run
+    from ompb.bench.store import Store
+
+    folder = Path({str(folder)!r})
+    cells = Grid.of(["etth"], ["mean of the window"], [{HORIZON}], methods=["doubled"], folder=folder).cells
+    report = run(cells, Workshop(Store(Path("store")), folder, added=(Path(__file__),)), jobs=2)
+    print(len(report.new), report.failed)
+"""
+    )
+    made = subprocess.run([sys.executable, program.name], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert made.stdout == "2 {}\n"
+
+
 BROKEN = """
 import numpy as np
 from ompb.bench.backbones import forecaster

@@ -18,6 +18,7 @@ from ompb.errors import AddedCodeError, OmpbError, OptionError
 
 T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
+MAIN = ("__main__", "__mp_main__")  # the main program, in the first process and in those it starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ class Registry(Generic[T]):
 
 
 def add_file(path: Path) -> None:
-    """Run a Python file that enters methods or forecasters, once in a process."""
+    """Run a Python file that enters methods or forecasters, once in a process: not again if it is the main program."""
     if not path.is_file():
         raise OptionError(f"there is no file {path}; pass a Python file that enters methods or forecasters.")
     name = f"added_{path.stem}"
-    if getattr(sys.modules.get(name), "__file__", None) == str(path.resolve()):
+    if any(_is_loaded(path, known) for known in (name, *MAIN)):
         return
     spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
@@ -76,6 +77,11 @@ def add_file(path: Path) -> None:
     except BaseException:
         del sys.modules[name]
         raise
+
+
+def _is_loaded(path: Path, name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is not None and Path(file).resolve() == path.resolve()
 
 
 def outside_code(function: Callable[..., Any]) -> str | None:
