@@ -12,6 +12,8 @@
     │   └── StaleRowError     a row too old, or not yet due, to be used
     ├── OptionError           an option that does not exist or is out of range
     ├── ForecasterError       the wrapped forecaster broke its contract
+    ├── BusyError             a stream that is at work was called a second time
+    ├── MissingExtraError     a part of the package that is not installed
     ├── AddedCodeError        a user's method, forecaster or file of them failed
     └── FormatError           a file is not one of ours, or is damaged
         └── VersionError      a file written by a newer version
@@ -59,6 +61,14 @@ class OptionError(OmpbError, ValueError):
 
 class ForecasterError(OmpbError, RuntimeError):
     """The wrapped forecaster broke its contract."""
+
+
+class BusyError(OmpbError, RuntimeError):
+    """A stream that is at work was called a second time: by another thread, or by its own forecaster."""
+
+
+class MissingExtraError(OmpbError, ImportError):
+    """A part of the package whose dependencies are not installed."""
 
 
 class AddedCodeError(OmpbError, RuntimeError):

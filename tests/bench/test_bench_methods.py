@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ompb
-from ompb.bench import registry
+from ompb import registry
 from ompb.bench.contract import LEVELS, Method, Moment, Prediction, Setting, Task, moments
 from ompb.bench.methods import BIAS_RATE, make, method, method_names, unfit
 from ompb.bench.protocols import Clock

@@ -16,10 +16,10 @@ from small_etth import HORIZON, METHODS, small_cells, write_small_etth
 
 import ompb
 from ompb.bench import backbones, methods, runner
+from ompb.bench.added import add_file
 from ompb.bench.backbones import Scaler, Workshop, backbone_label, forecaster
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import make
-from ompb.bench.registry import add_file
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import LEFTOVER, Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load

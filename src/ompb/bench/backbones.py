@@ -21,13 +21,14 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ompb.bench.registry import Registry, blaming, outside_code
+from ompb.bench.added import blaming, outside_code
 from ompb.bench.store import Cell, Store, digest, replacing
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
 from ompb.errors import OptionError
 from ompb.forecasters import Ridge
 from ompb.inputs import base_forecasts
+from ompb.registry import Registry
 from ompb.types import Floats, Forecaster
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Workshop:
     folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
     device: str = "cpu"  # for all that runs in torch
     gpt2_checkpoint: str | None = None  # None: the hub's
-    added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.registry.add_file`
+    added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.added.add_file`
     per_step: bool = False  # whether the errors of single forecasts are kept
 
 

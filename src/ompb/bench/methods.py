@@ -15,12 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ompb.bench.added import outside_code
 from ompb.bench.contract import LEVELS, Method, Moment, Pairs, Prediction, Setting, Task
 from ompb.bench.protocols import HONEST
-from ompb.bench.registry import Registry, outside_code
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.forecasters import SeasonalProfile
+from ompb.registry import Registry
 from ompb.stream import Stream
 from ompb.types import Floats
 

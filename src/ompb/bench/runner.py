@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ompb.bench.added import add_file, blaming
 from ompb.bench.backbones import (
     SOURCE,
     BaseForecasts,
@@ -38,7 +39,6 @@ from ompb.bench.backbones import (
 from ompb.bench.contract import Method, Setting, Task, moments
 from ompb.bench.methods import make, method_code, method_names, unfit
 from ompb.bench.protocols import Clock
-from ompb.bench.registry import add_file, blaming
 from ompb.bench.scores import Scores
 from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load

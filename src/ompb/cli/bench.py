@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ompb.bench.added import add_file
 from ompb.bench.backbones import Workshop, backbone_label, backbone_names
 from ompb.bench.methods import method_names
 from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
-from ompb.bench.registry import add_file
 from ompb.bench.runner import ALL, Grid, run
 from ompb.bench.store import Cell, Store, collect, export, exported, replacing
 from ompb.bench.tables import TABLES, make_table, paper_folder, render

@@ -1,4 +1,4 @@
-"""Things by name: those entered here, those in a user's file, and those that packages bring by an entry point."""
+"""Code from outside this package: a user's file of methods or forecasters, its version, and its failures."""
 
 from __future__ import annotations
 
@@ -7,56 +7,15 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ompb.bench.store import digest
 from ompb.errors import AddedCodeError, OmpbError, OptionError
 
-T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
 MAIN = ("__main__", "__mp_main__")  # the main program, in the first process and in those it starts
-
-
-@dataclass(frozen=True, slots=True)
-class Registry(Generic[T]):
-    """What can be chosen by name. A package adds to it by an entry point of that name in ``group``.
-
-    >>> tastes: Registry[str] = Registry("taste", "example.tastes")
-    >>> tastes.enter("sweet", "sugar")
-    >>> tastes.find("sweet")
-    'sugar'
-    >>> tastes.find("sour")
-    Traceback (most recent call last):
-    ompb.errors.OptionError: there is no taste 'sour'; accepted: sweet.
-    """
-
-    kind: str  # what one of them is called
-    group: str
-    entered: dict[str, T] = field(default_factory=dict)
-
-    def enter(self, name: str, item: T) -> None:
-        """Add one, for this process only."""
-        if name in self.entered:
-            raise OptionError(f"there is a {self.kind} {name!r} already; choose another name.")
-        self.entered[name] = item
-
-    def names(self) -> tuple[str, ...]:
-        """All of them: the ones entered first, then what entry points add, without importing it."""
-        return (*self.entered, *sorted(entry_points(group=self.group).names - self.entered.keys()))
-
-    def find(self, name: str) -> T | Any:
-        """The one of that name, or what its entry point leads to. Raises ``OptionError`` if there is none."""
-        if name not in self.entered:
-            found = entry_points(group=self.group, name=name)
-            if not found:
-                raise OptionError(f"there is no {self.kind} {name!r}; accepted: {', '.join(self.names())}.")
-            loaded = found[name].load()  # its module may enter the name
-            return self.entered.get(name, loaded)
-        return self.entered[name]
 
 
 def add_file(path: Path) -> None:

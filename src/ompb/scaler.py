@@ -1,0 +1,49 @@
+"""The one scaler: mean and population standard deviation of each channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ompb.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    r"""Standardises rows whose last axis is the channels, and brings them back.
+
+    .. math:: z = (x - \mu) / \sigma
+
+    A channel that does not vary has sigma 1, one of which nothing is known mu 0 and sigma 1.
+
+    >>> scaler = Scaler.fit(np.asarray([[1.0, 7.0], [3.0, 7.0]]))
+    >>> scaler.standardise(np.asarray([[3.0, 8.0]]))
+    array([[1., 1.]])
+    """
+
+    centre: Floats  # mu: (C,)
+    scale: Floats  # sigma: (C,)
+
+    @classmethod
+    def fit(cls, rows: Any) -> Scaler:
+        """Of rows (T, C), at least one, NaN where missing. The arrays are read-only."""
+        rows = np.asarray(rows, dtype=np.float64)
+        known = ~np.isnan(rows)
+        some = known.any(axis=0)
+        usable = np.where(some, rows, 0.0)  # a channel of which nothing is known counts as one that does not vary
+        centre, scale = np.nanmean(usable, axis=0), np.nanstd(usable, axis=0)
+        # the deviation of a constant is often not zero but a rounding error
+        varies = (np.nanmax(usable, axis=0) > np.nanmin(usable, axis=0)) & (scale > 0)
+        scale = np.where(varies, scale, 1.0)
+        centre.flags.writeable = scale.flags.writeable = False
+        return cls(centre, scale)
+
+    def standardise(self, rows: Floats) -> Floats:
+        """Rows (..., C) in source standard deviations from the source mean."""
+        return np.asarray((rows - self.centre) / self.scale)
+
+    def restore(self, rows: Floats) -> Floats:
+        """Standardised rows (..., C) in the user's units."""
+        return np.asarray(self.centre + self.scale * rows)
