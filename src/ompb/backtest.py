@@ -1,9 +1,9 @@
-"""The same stream over an array of rows, and its results as arrays."""
+"""The same stream over a table of rows, and its results as arrays."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -11,18 +11,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.calibrator import BLOCK, Calibrator
+from ompb.calibrator import Calibrator
 from ompb.errors import OptionError, TooShortError
-from ompb.inputs import as_rows_of, base_forecasts, fill_forward
-from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk, half_width
+from ompb.inputs import as_future, as_rows_of
+from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
+from ompb.sources import BLOCK, Source
+from ompb.times import Times
+from ompb.types import Certificate, Floats, Forecast, RealisedRisk, half_width
+from ompb.windows import outcomes_at, windows_at
 
 FRAMES = ("pandas", "polars", "pyarrow")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A finished backtest of n forecasts in the user's units; row r of the stream is the outcome's row r."""
 
+    calibrator: Calibrator
+    rows: Floats  # those streamed, (T, C); NaN = missing
+    times: Times | None  # of the rows, (T,); None if nobody gave any
+    hidden: NDArray[np.bool_]  # cells that were not believed and count as missing, (T, C)
     origins: NDArray[np.int64]  # (n,)
     mean: Floats  # (n, H, C)
     base: Floats  # (n, H, C)
@@ -33,8 +41,20 @@ class Run:
     multipliers: Floats  # (n, levels, C)
     certificate: dict[str, Floats]  # every numeric term by name, each (n,); empty without certificate
     realised: RealisedRisk
-    names: tuple[str, ...]
-    scale: Floats  # source standard deviation per channel, (C,): errors divided by it are standardised
+
+    def __repr__(self) -> str:
+        hidden = f", {int(self.hidden.sum())} cells not believed" if self.hidden.any() else ""
+        return f"Run({len(self.origins)} forecasts over {len(self.rows)} rows{hidden}, of {self.calibrator!r})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the channels."""
+        return self.calibrator.names
+
+    @property
+    def scale(self) -> Floats:
+        """Source standard deviation per channel, (C,): errors divided by it are standardised."""
+        return self.calibrator.scale
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper end, each (n, H, C), of the central interval of that level."""
@@ -42,7 +62,10 @@ class Run:
         return self.mean - half, self.mean + half
 
     def frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
-        """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow."""
+        """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow.
+
+        ``ds`` and ``cutoff`` are times if there are any, else row numbers.
+        """
         if backend not in FRAMES or find_spec(backend) is None:
             raise OptionError(f"backend = {backend!r} is not here; accepted, if installed: {', '.join(FRAMES)}.")
         import narwhals as nw  # frames only: keeps `import ompb` light
@@ -51,6 +74,7 @@ class Run:
         lower80, upper80 = self.interval(0.8)
         lower95, upper95 = self.interval(0.95)
         shape = (channels, count, horizon)
+        cutoff, ahead = self._stamps()
 
         def tall(values: Floats) -> Any:
             return np.ascontiguousarray(np.moveaxis(values, -1, 0)).ravel()
@@ -60,7 +84,8 @@ class Run:
 
         columns = {
             "unique_id": np.repeat(np.asarray(self.names), count * horizon),
-            "cutoff": per_origin(self.origins),
+            "ds": np.broadcast_to(ahead, shape).ravel(),
+            "cutoff": per_origin(cutoff),
             "lead": np.broadcast_to(np.arange(1, horizon + 1), shape).ravel(),
             "y": tall(self.outcome),
             "base": tall(self.base),
@@ -75,64 +100,109 @@ class Run:
             columns["certificate"] = per_origin(self.certificate["value"])
         return nw.from_dict(columns, backend=backend).to_native()
 
+    def _stamps(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of the origins (n,) and of the rows they speak of (n, H): times if there are any, else row numbers."""
+        horizon = self.mean.shape[1]
+        every: NDArray[Any] = np.arange(len(self.rows) + horizon)
+        if self.times is not None and self.calibrator.grid is not None:
+            every = np.concatenate([self.times, self.calibrator.grid.after(self.times[-1], horizon)])
+        return every[self.origins], every[self.origins[:, None] + np.arange(1, horizon + 1)]
+
 
 def backtest(
     calibrator: Calibrator,
-    forecaster: Forecaster,
+    forecaster: AnyForecaster,
     rows: Any,
     *,
+    times: Any = None,
+    future: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Step a fresh stream through rows (T, C), an array or frame; base forecasts are asked for in blocks.
 
-    ``progress`` is called with (rows done, rows in all).
+    ``times`` are those of the rows, if a frame does not bring them; ``future`` (T + horizon, K) are covariates known
+    ahead. ``progress`` is called with (rows done, rows in all).
     """
-    values = as_rows_of(rows, "rows", calibrator.names)
-    if len(values) < calibrator.context:
-        raise TooShortError(f"rows has {len(values)} rows; at least {calibrator.context} (context) make one forecast.")
-    stream = calibrator.stream(forecaster)
+    table = as_rows_of(rows, "rows", calibrator.names, times, calibrator.grid)
+    count, horizon = len(table.values), calibrator.horizon
+    if count < calibrator.context:
+        raise TooShortError(f"rows has {count} rows; at least {calibrator.context} (context) make one forecast.")
+    ahead = None if future is None else as_future(future, count + horizon, "future")
+    source = Source(as_forecaster(forecaster), table, ahead, calibrator.scaler, calibrator.context, horizon)
+    stream = calibrator.stream(_Prefetched(source))
     issued: list[Forecast] = []
-    for row, base in _with_base(calibrator, forecaster, values):
-        forecast = stream.advance(row, base)
+    hidden = np.zeros(table.values.shape, dtype=bool)
+    # a stream has times only if its calibrator has; the table's are even, so all follow from the first
+    start = None if table.times is None or calibrator.grid is None else table.times[0]
+    for row, values in enumerate(table.values):
+        before = stream.hidden.values()
+        covariates = None if ahead is None else ahead[row + 1 : row + 1 + horizon]
+        forecast = stream.step(values, at=start if row == 0 else None, future=covariates)
+        hidden[row] = [now > then for now, then in zip(stream.hidden.values(), before, strict=True)]
         if forecast is not None:
             issued.append(forecast)
         if progress is not None:
-            progress(stream.rows, len(values))
-    return _collect(calibrator, values, issued, stream.realised_risk())
+            progress(row + 1, count)
+    if not issued:
+        raise TooShortError("the forecaster speaks at none of the rows; bring forecasts for them.")
+    believed = np.where(hidden, np.nan, table.values)
+    return _collect(
+        calibrator, believed, None if start is None else table.times, hidden, issued, stream.realised_risk()
+    )
 
 
-def _with_base(
-    calibrator: Calibrator, forecaster: Forecaster, values: Floats
-) -> Iterator[tuple[Floats, Floats | None]]:
-    """Each row with the base forecast made from the window it completes."""
-    context = calibrator.context
-    filled = fill_forward(values, calibrator.centre)
-    for row in values[: context - 1]:
-        yield row, None
-    for first in range(context - 1, len(values), BLOCK):
-        origins = range(first, min(first + BLOCK, len(values)))
-        windows = filled[np.asarray(origins)[:, None] + np.arange(1 - context, 1)]
-        base = base_forecasts(forecaster, windows, origins, calibrator.horizon)
-        yield from zip(values[origins.start : origins.stop], base, strict=True)
+class _Prefetched(Forecaster):
+    """Asks for many windows at once, as they will be if every cell is believed, and for others one by one."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._block = range(0)
+        self._base: dict[int, Floats] = {}
+
+    @property
+    def record(self) -> str:
+        return self._source.forecaster.record
+
+    def speaks_at(self, origins: NDArray[np.int64], times: Times | None) -> NDArray[np.bool_]:
+        return self._source.forecaster.speaks_at(origins, times)
+
+    def forecast(self, query: Query) -> Any:
+        origin = int(query.origins[0])
+        if not np.array_equal(windows_at(self._source.filled, query.origins, self._source.context), query.windows):
+            return self._source.forecaster.forecast(query)
+        if origin not in self._block:
+            stop = min(origin + BLOCK, len(self._source.rows.values))
+            spoken = self._source.origins(origin, stop)
+            self._block = range(origin, stop)
+            self._base = dict(zip(spoken.tolist(), self._source.base(spoken), strict=True))
+        return self._base[origin][None]
 
 
-def _collect(calibrator: Calibrator, values: Floats, issued: list[Forecast], realised: RealisedRisk) -> Run:
+def _collect(
+    calibrator: Calibrator,
+    rows: Floats,
+    times: Times | None,
+    hidden: NDArray[np.bool_],
+    issued: list[Forecast],
+    realised: RealisedRisk,
+) -> Run:
     origins = np.asarray([f.origin for f in issued])
-    padded = np.concatenate([values, np.full((calibrator.horizon, values.shape[1]), np.nan)])
     certificates = [f.certificate for f in issued if f.certificate is not None]
     return Run(
+        calibrator=calibrator,
+        rows=rows,
+        times=times,
+        hidden=hidden,
         origins=origins,
         mean=np.stack([f.mean for f in issued]),
         base=np.stack([f.base for f in issued]),
-        outcome=padded[origins[:, None] + np.arange(1, calibrator.horizon + 1)],
+        outcome=outcomes_at(rows, origins, calibrator.horizon),
         gate=np.stack([f.gate for f in issued]),
         sd=np.stack([f.sd for f in issued]),
         levels=issued[0].levels,
         multipliers=np.stack([f.multipliers for f in issued]),
         certificate=_columns(certificates),
         realised=realised,
-        names=calibrator.names,
-        scale=calibrator.scale,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ompb.backtest import Run
-from ompb.core.complexity import iid
+from ompb.core.certificate.kinds import Iid, Spread
 from ompb.errors import InputError
 from ompb.types import Floats
 
@@ -53,7 +53,7 @@ def diagnose(run: Run) -> Diagnosis:
     risk, source_risk = float(loss[complete].mean()), float(term["source_risk"].mean())
     source, target = float(term["source_disagreement"].mean()), float(term["target_disagreement"].mean())
     kappa = term["kl"] + term["log_term"]
-    gamma_iid = iid(kappa, term["variance"], term["scale"], int(term["windows"][0]))
+    gamma_iid = Iid().gamma(kappa, Spread(term["variance"], term["scale"]), int(term["windows"][0]))
     return Diagnosis(
         target_risk=risk,
         source_risk=source_risk,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from ompb.shapes import Shape
 from ompb.types import Floats
+
+# Values this many standard deviations off the mean are no measurements and no forecasts: squares of them, and inverses
+# of sums of squares, still have all their digits.
+LIMIT = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +28,15 @@ class Scaler:
     array([[1., 1.]])
     """
 
-    centre: Floats  # mu: (C,)
-    scale: Floats  # sigma: (C,)
+    centre: Annotated[Floats, Shape("N")]  # mu: (C,), read-only
+    scale: Annotated[Floats, Shape("N", positive=True)]  # sigma: (C,), read-only
+
+    def __post_init__(self) -> None:
+        self.centre.flags.writeable = self.scale.flags.writeable = False
 
     @classmethod
     def fit(cls, rows: Any) -> Scaler:
-        """Of rows (T, C), at least one, NaN where missing. The arrays are read-only."""
+        """Of rows (T, C), at least one, NaN where missing."""
         rows = np.asarray(rows, dtype=np.float64)
         known = ~np.isnan(rows)
         some = known.any(axis=0)
@@ -36,9 +44,7 @@ class Scaler:
         centre, scale = np.nanmean(usable, axis=0), np.nanstd(usable, axis=0)
         # the deviation of a constant is often not zero but a rounding error
         varies = (np.nanmax(usable, axis=0) > np.nanmin(usable, axis=0)) & (scale > 0)
-        scale = np.where(varies, scale, 1.0)
-        centre.flags.writeable = scale.flags.writeable = False
-        return cls(centre, scale)
+        return cls(centre, np.where(varies, scale, 1.0))
 
     def standardise(self, rows: Floats) -> Floats:
         """Rows (..., C) in source standard deviations from the source mean."""

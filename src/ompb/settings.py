@@ -1,19 +1,26 @@
-"""Every option of the calibrator, with its default and the range it accepts."""
+"""Every option of the calibrator, with its default and the range it accepts: the public face of all stages."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, get_args
 
+from ompb import checks
+from ompb.core.certificate.certifier import CertificateOptions
+from ompb.core.certificate.disagreement import DisagreementMode
+from ompb.core.certificate.kinds import Kind
+from ompb.core.gate import GateMode, GateOptions
+from ompb.core.guard import GuardOptions
+from ompb.core.intervals import IntervalOptions, IntervalRule
+from ompb.core.members.backbone import NAME as BACKBONE
+from ompb.core.members.contract import Member, MemberOptions
+from ompb.core.mixture import MEMBERS
 from ompb.errors import OptionError
-from ompb.types import Kind
 
-GateMode = Literal["channel", "shared", "open"]
-DisagreementMode = Literal["clipped", "normalised", "unclipped"]
+# Draws more than this cost a step their square and say no more than the expectation in closed form.
+MOST_DRAWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,8 @@ class Settings:
     ompb.errors.OptionError: unknown option 'gates'; did you mean 'gate'? ...
     """
 
-    # the head
+    # the members
+    members: tuple[str, ...] = tuple(member.tag for member in MEMBERS)  # who speaks in the mixture
     discounts: tuple[float, ...] = (0.999,)  # one head each: how much of the past survives a row
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
@@ -42,9 +50,13 @@ class Settings:
     evidence: float = 12.0  # weight ~ loss ** -evidence
     caution: float = 200.0  # rows in which all members are taken to do as well as the best
 
+    # the guard
+    guard: float | None = 20.0  # standard deviations off its forecast at which a cell is not believed; None = never
+    guard_rows: int = 6  # cells in a row that are not believed; the next one is
+
     # the certificate
     certificate: bool = True
-    kind: Kind = "freedman"
+    kind: str = "freedman"
     delta: float = 0.05
     certificate_share: float = 0.25  # last part of the source kept out of all learning
     stride: int | None = None  # rows between certificate windows; None = horizon, outcomes do not overlap
@@ -57,72 +69,106 @@ class Settings:
     posterior_scale: float = 1.0  # factor on the posterior variance (miscalibration on purpose)
 
     # intervals
+    intervals: str = "conformal"  # the rule that keeps their coverage
     interval_discount: float = 0.99
     conformal_rate: float = 0.05
 
     @classmethod
     def of(cls, **options: Any) -> Settings:
         """Settings with some options changed; an unknown or unfit one raises `OptionError`."""
-        known = [f.name for f in dataclasses.fields(cls)]
+        known = [field.name for field in dataclasses.fields(cls)]
         for name in options:
             if name not in known:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 raise OptionError(f"unknown option {name!r}; {hint}Accepted: {', '.join(known)}.")
-        try:
-            return cls(**options)
-        except TypeError as error:
-            given = ", ".join(f"{name} = {value!r}" for name, value in options.items())
-            raise OptionError(f"an option has the wrong type ({given}): {error}. See ompb.Settings.") from error
+        return cls(**options)
 
     def __post_init__(self) -> None:
-        remembered = "one or more numbers from 0.5 to 1"
-        _require(not isinstance(self.discounts, str), "discounts", self.discounts, remembered)
-        object.__setattr__(self, "discounts", tuple(self.discounts))
-        hints = get_type_hints(Settings)
-        for name in ("gate", "kind", "disagreement"):
-            accepted = get_args(hints[name])
-            _require(getattr(self, name) in accepted, name, getattr(self, name), f"one of {', '.join(accepted)}")
-        for name in ("profile", "online", "certificate"):
-            _require(isinstance(getattr(self, name), bool), name, getattr(self, name), "True or False")
-        _require(len(self.discounts) > 0, "discounts", self.discounts, remembered)
-        for value in self.discounts:
-            # below, hardly a row is remembered, and rounding errors are all that is left of a variance
-            _require(0.5 <= _number(value) <= 1, "discounts", value, remembered)
-        for name in ("backbone_prior", "gate_discount", "interval_discount"):
-            _require(0 < _number(getattr(self, name)) <= 1, name, getattr(self, name), "a number in (0, 1]")
-        _require(
-            self.gate != "open" or self.backbone_prior < 1,
-            "backbone_prior",
-            self.backbone_prior,
-            "a number below 1 with an open gate, which leaves the backbone out",
+        for name, check in _CHECKS.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        if self.gate == "open" and self.backbone_prior == 1:
+            raise checks.refuse("backbone_prior", 1.0, "a number below 1 with an open gate, which leaves it out")
+
+    def member_options(self) -> MemberOptions:
+        """For the members."""
+        return MemberOptions(self.discounts, self.anchor, self.patience, self.posterior_scale)
+
+    def gate_options(self) -> GateOptions:
+        """For the gate."""
+        return GateOptions(self.gate, self.gate_discount, self.evidence, self.caution)
+
+    def guard_options(self) -> GuardOptions:
+        """For the guard."""
+        return GuardOptions(self.guard, self.guard_rows)
+
+    def interval_options(self) -> IntervalOptions:
+        """For the intervals."""
+        return IntervalOptions(self.interval_discount, self.conformal_rate)
+
+    def certificate_options(self) -> CertificateOptions:
+        """For the certificate."""
+        return CertificateOptions(
+            self.kind, self.delta, self.reread, self.ring, self.disagreement, self.variance_factor
         )
-        for name in ("delta", "certificate_share"):
-            _require(0 < _number(getattr(self, name)) < 1, name, getattr(self, name), "a number inside (0, 1)")
-        for name in ("anchor", "evidence", "caution", "tau_d_factor", "variance_factor", "posterior_scale"):
-            _require(_number(getattr(self, name)) > 0, name, getattr(self, name), "a positive number")
-        for name in ("basis", "reread", "ring"):
-            _require(_is_count(getattr(self, name), 1), name, getattr(self, name), "a whole number from 1")
-        _require(_is_count(self.patience, 0), "patience", self.patience, "a whole number from 0")
-        _require(_is_count(self.draws, 0) and self.draws != 1, "draws", self.draws, "0, or a whole number from 2")
-        _require(
-            self.stride is None or _is_count(self.stride, 1), "stride", self.stride, "None, or a whole number from 1"
-        )
-        _require(_number(self.conformal_rate) >= 0, "conformal_rate", self.conformal_rate, "a number from 0")
 
 
-def _number(value: object) -> float:
-    """A finite number as it is; NaN, which lies in no range, for anything else."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return math.nan
-    number = float(value)
-    return number if math.isfinite(number) else math.nan
+def _discounts(name: str, value: Any) -> tuple[float, ...]:
+    accepted = "one or more numbers from 0.5 to 1"
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise checks.refuse(name, value, accepted)
+    # below 0.5 hardly a row is remembered, and rounding errors are all that is left of a variance
+    found = tuple(checks.number(name, one, accepted, 0.5, 1.0, ends=(True, True)) for one in value)
+    if not found:
+        raise checks.refuse(name, value, accepted)
+    return found
 
 
-def _is_count(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _members(name: str, value: Any) -> tuple[str, ...]:
+    accepted = f"distinct names, {BACKBONE!r} among them, out of {', '.join(Member.family)}"
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise checks.refuse(name, value, accepted)
+    found = tuple(checks.choice(name, one, Member.family) for one in value)
+    if BACKBONE not in found or len(set(found)) < len(found):
+        raise checks.refuse(name, value, accepted)
+    return found
 
 
-def _require(holds: bool, name: str, value: object, accepted: str) -> None:
-    if not holds:
-        raise OptionError(f"option {name} = {value!r} is out of range; accepted: {accepted}.")
+def _draws(name: str, value: Any) -> int:
+    found = checks.count(name, value, least=0, most=MOST_DRAWS, or_else="0, or (from 2) ")
+    if found == 1:
+        raise checks.refuse(name, value, f"0, or a whole number from 2 to {MOST_DRAWS}")
+    return found
+
+
+_CHECKS: dict[str, Any] = {
+    "members": _members,
+    "discounts": _discounts,
+    "anchor": checks.positive,
+    "basis": lambda name, value: checks.count(name, value, most=1000),
+    "profile": checks.flag,
+    "online": checks.flag,
+    "patience": lambda name, value: checks.count(name, value, least=0, most=100_000),
+    "gate": lambda name, value: checks.choice(name, value, get_args(GateMode)),
+    "backbone_prior": lambda name, value: checks.share(name, value, whole=True),
+    "gate_discount": lambda name, value: checks.share(name, value, whole=True),
+    "evidence": lambda name, value: checks.positive(name, value, most=1e4),
+    "caution": checks.positive,
+    "guard": lambda name, value: None if value is None else checks.positive(name, value),
+    "guard_rows": lambda name, value: checks.count(name, value, least=0),
+    "certificate": checks.flag,
+    "kind": lambda name, value: checks.choice(name, value, Kind.family),
+    "delta": checks.share,
+    "certificate_share": checks.share,
+    "stride": lambda name, value: None if value is None else checks.count(name, value, or_else="None, or "),
+    "reread": checks.count,
+    "ring": lambda name, value: checks.count(name, value, most=1_000_000),
+    "draws": _draws,
+    "disagreement": lambda name, value: checks.choice(name, value, get_args(DisagreementMode)),
+    "tau_d_factor": lambda name, value: checks.positive(name, value, most=1e6),
+    "variance_factor": lambda name, value: checks.positive(name, value, most=1e6),
+    "posterior_scale": lambda name, value: checks.positive(name, value, most=1e6),
+    "intervals": lambda name, value: checks.choice(name, value, IntervalRule.family),
+    "interval_discount": lambda name, value: checks.share(name, value, whole=True),
+    "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
+}

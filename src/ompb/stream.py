@@ -2,52 +2,118 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ompb import archive
 from ompb.calibrator import Calibrator
-from ompb.core.arrays import Array
 from ompb.core.intervals import LEVELS
-from ompb.core.lanes import Issued, Lanes
-from ompb.errors import FormatError, StaleRowError
-from ompb.inputs import as_row, base_forecasts, fill_forward
-from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk
+from ompb.core.online import Issued, OnlineState
+from ompb.errors import BusyError, ForecasterError, FormatError, StaleRowError, TimeOrderError
+from ompb.inputs import as_future, as_row
+from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
+from ompb.scaler import LIMIT
+from ompb.shapes import Shape
+from ompb.times import Grid, Stamp, as_stamp, shown
+from ompb.types import Floats, Forecast, RealisedRisk
+from ompb.windows import fill_forward
 
-Integers: TypeAlias = NDArray[np.int64]
+# Rows that may be missing between two rows with times: a stamp that lies further ahead is a mistake.
+LONGEST_GAP = 100_000
 _LEVELS = np.asarray(LEVELS)
 _LEVELS.flags.writeable = False
 
 
+class _Ask:
+    """Stands for "ask the forecaster"."""
+
+    def __repr__(self) -> str:
+        return "ASK"
+
+
+ASK: Final = _Ask()
+
+
 @dataclass(frozen=True)
-class _Window:
-    """The newest rows, at most ``context`` of them."""
+class Window:
+    """The newest ``context`` rows; those before the stream began count as missing."""
 
-    known: Floats  # as they came, NaN = missing: (n, C)
-    filled: Floats  # with missing cells filled: (n, C)
-    before: Floats  # filled values of the row before them: (C,)
-    before_row: Integers  # the rows those were known in, -1 where none was: (C,)
+    known: Annotated[Floats, Shape("L N", nan=True)]  # as they were believed, NaN = missing: (context, C)
+    filled: Annotated[Floats, Shape("L N")]  # with missing cells filled: (context, C)
+    before: Annotated[Floats, Shape("N")]  # filled values of the row before them: (C,)
+    before_row: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # the rows those were known in, or -1: (C,)
+
+    @classmethod
+    def empty(cls, context: int, centre: Floats) -> Window:
+        """No row yet: the source mean stands in."""
+        known = np.full((context, len(centre)), np.nan)
+        return cls(known, np.tile(centre, (context, 1)), centre, np.full(len(centre), -1))
+
+    def with_row(self, rows: int, values: Floats) -> Window:
+        """Once ``values`` (C,) is the newest row, the one of index ``rows``."""
+        oldest = rows - len(self.known)
+        return Window(
+            np.concatenate([self.known[1:], values[None]]),
+            np.concatenate([self.filled[1:], np.where(np.isnan(values), self.filled[-1], values)[None]]),
+            self.filled[0],
+            np.where(np.isnan(self.known[0]), self.before_row, oldest),
+        )
+
+    def revised(self, age: int, row: int, values: Floats) -> Window:
+        """Once the known cells of row ``row``, which is ``age`` rows old, are ``values``."""
+        place = len(self.known) - 1 - age
+        known, before, before_row = self.known, self.before, self.before_row
+        if place >= 0:
+            known = known.copy()
+            known[place] = np.where(np.isnan(values), known[place], values)
+        else:  # the newest known cell before the window fills its first ones
+            newer = ~np.isnan(values) & (row >= before_row)
+            before, before_row = np.where(newer, values, before), np.where(newer, row, before_row)
+        return Window(known, fill_forward(known, before), before, before_row)
 
 
-@dataclass
-class _State:
+@dataclass(frozen=True)
+class StreamState:
     """All that changes as rows arrive."""
 
     rows: int  # seen so far; the newest has index rows - 1
-    window: _Window
-    lanes: Lanes
+    timed: bool  # whether rows have times
+    newest: Annotated[NDArray[np.int64], Shape("1", dtype="int64")]  # time of the newest row, if they have
+    hidden: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # cells not believed so far: (C,)
+    window: Window
+    online: OnlineState
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Saved:
     """A state, and the fingerprint of the calibrator without which it means nothing."""
 
     calibrator: str
-    state: _State
+    state: StreamState
+
+
+@dataclass(frozen=True, eq=False)
+class _Given(Forecaster):
+    """Says what it was given."""
+
+    base: Any
+
+    def forecast(self, query: Query) -> Any:
+        del query
+        return [self.base]
+
+
+class _Mark:
+    """Lives as long as a call is at work."""
 
 
 class Stream:
@@ -55,70 +121,104 @@ class Stream:
 
     A row's index is its place in the stream, from 0. The forecast issued with row t has ``origin`` t and speaks of rows
     t + 1 .. t + horizon; when one of them arrives, its lead is learned.
+
+    A call computes the next state and then takes it in one assignment: whatever interrupts it, the stream is as it was
+    or as it should be. One call at a time: a second one, from another thread or from the forecaster itself, raises
+    `BusyError`.
     """
 
-    def __init__(self, calibrator: Calibrator, forecaster: Forecaster) -> None:
+    def __init__(self, calibrator: Calibrator, forecaster: AnyForecaster | None = None) -> None:
         self._calibrator = calibrator
-        self._forecaster = forecaster
-        nothing = np.zeros((0, calibrator.channels))
-        window = _Window(nothing, nothing, calibrator.centre, np.full(calibrator.channels, -1))
-        self._state = _State(0, window, Lanes.start(calibrator.law))
+        self._forecaster = None if forecaster is None else as_forecaster(forecaster)
+        if self._forecaster is not None and self._forecaster.record and self._forecaster.record == calibrator.record:
+            raise ForecasterError(
+                "these recorded forecasts are those of the source, whose rows are not the stream's; record those of "
+                "the stream, counted from its first row, or find forecasts by time: Recorded(forecasts, times=...)."
+            )
+        self._state = StreamState(
+            rows=0,
+            timed=False,
+            newest=np.zeros(1, dtype=np.int64),
+            hidden=np.zeros(calibrator.channels, dtype=np.int64),
+            window=Window.empty(calibrator.context, calibrator.centre),
+            online=calibrator.online.start(),
+        )
+        self._entry = threading.Lock()
+        self._working: weakref.ref[_Mark] | None = None
+
+    def __repr__(self) -> str:
+        hidden = int(self._state.hidden.sum())
+        return f"Stream({self.rows} rows{f', {hidden} cells not believed' if hidden else ''}, of {self._calibrator!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"calibrator": self._calibrator, "forecaster": self._forecaster, "state": self._state}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self._calibrator, self._forecaster = saved["calibrator"], saved["forecaster"]
+        self._state = saved["state"]
+        self._entry, self._working = threading.Lock(), None
 
     @property
     def rows(self) -> int:
         """How many rows have been seen."""
         return self._state.rows
 
-    def step(self, row: Any) -> Forecast | None:
-        """Take in the next row (C,), NaN = missing, and forecast from it; None until ``context`` rows are known.
+    @property
+    def hidden(self) -> dict[str, int]:
+        """How many cells of each channel were not believed, being absurd, and count as missing."""
+        return dict(zip(self._calibrator.names, self._state.hidden.tolist(), strict=True))
 
-        Raises `InputError` for a row that cannot be used and `ForecasterError` for a forecaster that breaks its
-        contract. Either leaves the stream as it was.
+    def step(self, row: Any, *, at: Any = None, future: Any = None, base: Any = ASK) -> Forecast | None:
+        """Take in the next row and forecast from it; None until ``context`` rows are known, or without base forecast.
+
+        Args:
+            row: (C,) values, NaN = missing; a mapping or labelled row is matched by name. A cell that cannot be true
+                (see ``guard`` in `ompb.Settings`) counts as missing and is named in ``forecast.hidden``.
+            at: its time. Rows left out since the last one count as missing; without it the next time is meant.
+            future: covariates known ahead, (horizon, K), handed to the forecaster as they are.
+            base: the base forecast (horizon, C), if the forecaster is not to be asked; None: there is none at this row.
+
+        Raises:
+            InputError: the row, its time or the covariates cannot be used.
+            ForecasterError: the forecaster failed, or broke its contract.
+            BusyError: another call is at work.
+
+        Any of them leaves the stream as it was.
         """
-        values = as_row(row, self._calibrator.channels)
-        window = self._window_with(values)
-        base = None
-        if len(window.filled) == self._calibrator.context:
-            origins = range(self.rows, self.rows + 1)
-            base = base_forecasts(self._forecaster, window.filled[None], origins, self._calibrator.horizon)[0]
-        return self._advance(values, window, base)
+        with self._alone():
+            cal, state = self._calibrator, self._state
+            values = as_row(row, cal.names)
+            ahead = None if future is None else as_future(future, cal.horizon, "future")
+            stamp, gap = self._stamp(state, at)
+            if gap:  # several rows at once: the buffers that states share must not be written to before all is known
+                state = copy.deepcopy(state)
+                for missed in cal.grid.after(_newest(state, cal.grid), gap) if cal.grid else ():
+                    nothing = np.full(cal.channels, np.nan)
+                    _, state = self._stepped(state, nothing, missed, None, base=None if base is None else ASK)
+            forecast, state = self._stepped(state, values, stamp, ahead, base)
+            self._state = state
+            return forecast
 
-    def advance(self, values: Floats, base: Floats | None) -> Forecast | None:
-        """`step` with the base forecast (H, C) already at hand: for a backtest, which asks for many at once."""
-        return self._advance(values, self._window_with(values), base)
-
-    def _advance(self, values: Floats, window: _Window, base: Floats | None) -> Forecast | None:
-        cal, state = self._calibrator, self._state
-        row = state.rows
-        state.lanes.reveal(cal.law, row, (values - cal.centre) / cal.scale)
-        state.rows, state.window = row + 1, window
-        if base is None:
-            return None
-        lane_window, lane_base = (((x - cal.centre) / cal.scale).T for x in (window.filled, base))
-        return self._forecast(row, base, state.lanes.issue(cal.law, row, lane_window, lane_base))
-
-    def observe(self, at: int, row: Any) -> None:
+    def observe(self, at: Any, row: Any) -> None:
         """Take in a row (C,), or some of its cells (NaN elsewhere), that came late, or a revision.
 
-        A late cell is learned as if it had come on time if it is at most ``patience`` rows old. A cell that was learned
-        before is not learned again; the revised value is used in the windows of later forecasts.
+        ``at`` is the row's index, or its time if rows have times that are dates. A late cell is learned as if it had
+        come on time if it is at most ``patience`` rows old. A cell that was learned before is not learned again; the
+        revised value is used in the windows of later forecasts.
 
         Raises `StaleRowError` for a row not yet due, or too old to be of use. The stream is then as it was.
         """
-        cal, state = self._calibrator, self._state
-        values = as_row(row, cal.channels)
-        newest = state.rows - 1
-        window = state.window
-        oldest = max(0, newest - max(cal.settings.patience, len(window.known) - 1))
-        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not oldest <= at <= newest:
-            span = f"{oldest} to {newest}" if newest >= 0 else "none yet"
-            raise StaleRowError(
-                f"row {at!r} cannot be observed now; accepted: rows already stepped and still in use ({span}). "
-                "The next row belongs to step()."
-            )
-        state.window = self._revised(int(at), values)
-        if newest - at <= cal.settings.patience:
-            state.lanes.reveal_late(cal.law, int(at), newest, (values - cal.centre) / cal.scale)
+        with self._alone():
+            cal, state = self._calibrator, self._state
+            values = as_row(row, cal.names)
+            late = self._late_row(state, at)
+            newest = state.rows - 1
+            lanes = _standardised(cal, values)
+            hidden, online = np.abs(lanes) > LIMIT, state.online
+            if newest - late <= cal.settings.patience:
+                hidden, online = cal.online.reveal_late(online, late, newest, lanes)
+            window = state.window.revised(newest - late, late, np.where(hidden, np.nan, values))
+            self._state = replace(state, window=window, online=online, hidden=state.hidden + hidden)
 
     def realised_risk(self) -> RealisedRisk:
         """What matured outcomes prove about the forecasts issued so far, at all times at once.
@@ -126,58 +226,122 @@ class Stream:
         An outcome is judged when its last row is due, by the cells that are known then: what `observe` brings later
         is learned, but does not count here.
         """
-        lanes, delta = self._state.lanes, self._calibrator.settings.delta
-        mean, upper = lanes.realised.bound(delta)
-        newest = lanes.realised.newest
-        age = self.rows - 1 - newest if newest >= 0 else self.rows
-        return RealisedRisk(float(upper[0]), float(mean[0]), int(lanes.realised.outcomes[0]), age, delta)
+        cal, realised = self._calibrator, self._state.online.realised
+        mean, upper = cal.online.realised.bound(realised, cal.settings.delta)
+        age = self.rows if realised.newest is None else self.rows - 1 - realised.newest
+        return RealisedRisk(float(upper[0]), float(mean[0]), int(realised.outcomes[0]), age, cal.settings.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""
         archive.write(path, "stream", _Saved(archive.fingerprint(self._calibrator), self._state))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], calibrator: Calibrator, forecaster: Forecaster) -> Stream:
+    def load(
+        cls, path: str | os.PathLike[str], calibrator: Calibrator, forecaster: AnyForecaster | None = None
+    ) -> Stream:
         """Continue a saved stream as if it had never stopped."""
-        saved = archive.read(path, "stream", _Saved)
-        if saved.calibrator != archive.fingerprint(calibrator):
-            raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
         stream = cls(calibrator, forecaster)
+        fingerprint = archive.fingerprint(calibrator)
+        saved = archive.read(path, "stream", _Saved, like=_Saved(fingerprint, stream._state))
+        if saved.calibrator != fingerprint:
+            raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
         stream._state = saved.state
         return stream
 
-    def _window_with(self, values: Floats) -> _Window:
-        """The window once ``values`` is the newest row."""
-        window = self._state.window
-        last = window.filled[-1] if len(window.filled) else window.before
-        fresh = np.where(np.isnan(values), last, values)
-        if len(window.filled) < self._calibrator.context:
-            before, before_row, drop = window.before, window.before_row, 0
-        else:
-            oldest = self._state.rows - len(window.filled)
-            before, drop = window.filled[0], 1
-            before_row = np.where(np.isnan(window.known[0]), window.before_row, oldest)
-        return _Window(
-            np.concatenate([window.known[drop:], values[None]]),
-            np.concatenate([window.filled[drop:], fresh[None]]),
-            before,
-            before_row,
-        )
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Only one call at a time. The mark dies with the call, however that ends."""
+        mark = _Mark()
+        with self._entry:
+            if self._working is not None and self._working() is not None:
+                raise BusyError(
+                    "this stream is at work on another row; make one call after the other, from one thread, and not "
+                    "from its own forecaster. For several threads, give each series a stream of its own."
+                )
+            self._working = weakref.ref(mark)
+        try:
+            yield
+        finally:
+            del mark  # a traceback may keep this frame alive
 
-    def _revised(self, row: int, values: Floats) -> _Window:
-        """The window once the known cells of an older row are ``values``."""
-        window = self._state.window
-        place = row - (self._state.rows - len(window.known))
-        known, before, before_row = window.known, window.before, window.before_row
-        if place >= 0:
-            known = known.copy()
-            known[place] = np.where(np.isnan(values), known[place], values)
+    def _stepped(
+        self, state: StreamState, values: Floats, stamp: Stamp | None, future: Floats | None, base: Any
+    ) -> tuple[Forecast | None, StreamState]:
+        """The forecast and the state after a row (C,)."""
+        cal, rules, row = self._calibrator, self._calibrator.online, state.rows
+        hidden, online = rules.reveal(state.online, row, _standardised(cal, values))
+        any_hidden = bool(hidden.any())
+        window = state.window.with_row(row, np.where(hidden, np.nan, values) if any_hidden else values)
+        answer = self._base(row, window, stamp, future, base) if row + 1 >= cal.context else None
+        forecast = None
+        if answer is None:
+            online = rules.pass_over(online, row)
         else:
-            newer = ~np.isnan(values) & (row >= before_row)
-            before, before_row = np.where(newer, values, before), np.where(newer, row, before_row)
-        return _Window(known, fill_forward(known, before), before, before_row)
+            seen, said = (cal.scaler.standardise(x).T for x in (window.filled, answer))
+            issued, online = rules.issue(online, row, seen, said)
+            forecast = self._forecast(row, stamp, answer, issued, hidden)
+        newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
+        hidden_so_far = state.hidden + hidden if any_hidden else state.hidden
+        return forecast, StreamState(row + 1, stamp is not None, newest, hidden_so_far, window, online)
 
-    def _forecast(self, origin: int, base: Floats, issued: Issued) -> Forecast:
+    def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Floats | None:
+        """The base forecast (H, C) of the newest window, checked; None where there is none."""
+        if base is None:
+            return None
+        cal, origins = self._calibrator, np.asarray([row])
+        times = None if stamp is None else np.asarray([stamp])
+        forecaster: Forecaster | None = self._forecaster if base is ASK else _Given(base)
+        if forecaster is None:
+            raise ForecasterError("this stream has no forecaster; pass base= with each row, or make it with one.")
+        if not speaking(forecaster, origins, times)[0]:
+            return None
+        ahead = None if future is None else future[None]
+        query = Query(window.filled[None], origins, times, ahead)
+        return np.asarray(ask(forecaster, query, cal.horizon, cal.scaler, cal.names)[0])
+
+    def _stamp(self, state: StreamState, at: Any) -> tuple[Stamp | None, int]:
+        """The time of the next row, if rows have times, and how many rows are missing before it."""
+        grid = self._calibrator.grid
+        if at is None:
+            return (grid.after(_newest(state, grid), 1)[0], 0) if grid is not None and state.timed else (None, 0)
+        stamp = as_stamp(at, "at")
+        if grid is None:
+            raise TimeOrderError(
+                f"at = {shown(stamp)} means nothing here, as the calibrator was fitted without times; pass times= to "
+                "fit, or leave at= out."
+            )
+        if state.rows == 0:
+            grid.after(stamp, 1)  # of the right kind
+            return stamp, 0
+        if not state.timed:
+            raise TimeOrderError(f"at = {shown(stamp)} comes too late: the stream began without times; begin with at=.")
+        gap = grid.rows_between(_newest(state, grid), stamp) - 1
+        if gap > LONGEST_GAP:
+            raise TimeOrderError(
+                f"at = {shown(stamp)} lies {gap + 1} rows after the newest one; up to {LONGEST_GAP} may be missing. "
+                "Check the time, or start a new stream."
+            )
+        return stamp, gap
+
+    def _late_row(self, state: StreamState, at: Any) -> int:
+        """The index of a row that may still be observed."""
+        cal, newest = self._calibrator, state.rows - 1
+        oldest = max(0, newest - max(cal.settings.patience, cal.context - 1))
+        row = at
+        if state.timed and cal.grid is not None and not isinstance(at, int | np.integer):
+            stamp, last = as_stamp(at, "at"), _newest(state, cal.grid)
+            row = newest if stamp == last else newest - cal.grid.rows_between(stamp, last)
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not oldest <= row <= newest:
+            span = f"{oldest} to {newest}" if newest >= 0 else "none yet"
+            raise StaleRowError(
+                f"row {at!r} cannot be observed now; accepted: rows already stepped and still in use ({span}). "
+                "The next row belongs to step()."
+            )
+        return int(row)
+
+    def _forecast(
+        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: NDArray[np.bool_]
+    ) -> Forecast:
         cal = self._calibrator
         moved = base + cal.scale * issued.correction.T
         # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
@@ -186,25 +350,27 @@ class Stream:
         widths = np.ascontiguousarray(issued.half_widths.T)
         for array in (mean, base, issued.gate, sd, widths):
             array.flags.writeable = False
-        certifier = self._state.lanes.certifier
-        certificate = None
-        if issued.terms is not None and certifier is not None:
-            certificate = self._certificate(issued.terms, certifier.delta(cal.settings))
-        return Forecast(origin, mean, base, issued.gate, sd, _LEVELS, widths, certificate)
-
-    def _certificate(self, arrays: dict[str, Array], delta: float) -> Certificate:
-        cal = self._calibrator
-        terms = {name: float(value[0]) for name, value in arrays.items()}
-        return Certificate(
-            **terms,
-            disagreement_null=cal.law.reader.scales.null_ratio * terms["source_disagreement"],
-            kl=0.0,
-            windows=int(cal.law.probe.phi.shape[1]),
-            delta=delta,
-            tau_y=cal.law.reader.scales.tau_y,
-            tau_d=cal.law.reader.scales.tau_d,
-            draws=cal.settings.draws,
-            kind=cal.settings.kind,
-            stride=cal.stride,
-            in_sample=cal.in_sample,
+        return Forecast(
+            origin=origin,
+            times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
+            mean=mean,
+            base=base,
+            gate=issued.gate,
+            sd=sd,
+            levels=_LEVELS,
+            multipliers=widths,
+            certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
+            hidden=tuple(cal.names[place] for place in np.flatnonzero(hidden)),
         )
+
+
+def _standardised(calibrator: Calibrator, values: Floats) -> Floats:
+    """Cells (C,) in source standard deviations; any finite number is allowed, whatever becomes of it."""
+    with np.errstate(over="ignore"):
+        return calibrator.scaler.standardise(values)
+
+
+def _newest(state: StreamState, grid: Grid) -> Stamp:
+    """Time of the newest row."""
+    ticks = int(state.newest[0])
+    return ticks if grid.unit == "row" else np.datetime64(ticks, "us")

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import OptionError
+from ompb.normal import gaussian_half_width
+from ompb.times import Times
 
 Floats: TypeAlias = NDArray[np.float64]
-Kind: TypeAlias = Literal["iid", "freedman", "subgamma"]
 
 OMITTED = (
     "lambda_rho, the change in how inputs map to outcomes, is not part of this number: "
     "it cannot be seen before outcomes are known."
 )
-
-
-class HasForecast(Protocol):
-    """An object with a ``forecast`` method: windows (n, context, C) to forecasts (n, horizon, C)."""
-
-    def forecast(self, windows: Any, /) -> Any:
-        """Forecast every window."""
-
-
-class HasForecastsAt(Protocol):
-    """An object that knows forecasts by origin instead of by window: origins (n,) to forecasts (n, horizon, C)."""
-
-    def at(self, origins: Any, /) -> Any:
-        """Forecasts of these origins."""
-
-
-Forecaster: TypeAlias = Callable[[Any], Any] | HasForecast | HasForecastsAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +62,7 @@ class Certificate:
     tau_d: float
     draws: int  # K; 0 = the expectation in closed form
     posterior_shift: float  # KL(rho_t || source posterior)
-    kind: Kind
+    kind: str
     stride: int
     in_sample: bool  # the forecaster was trained on the certificate windows
 
@@ -136,19 +118,24 @@ class RealisedRisk:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One issued forecast, in the user's units. Its arrays are read-only.
+    """One issued forecast of H rows of C channels, in the user's units. Its arrays are read-only."""
 
-    Shapes: ``mean``, ``base``, ``sd`` (H, C); ``gate`` (C,); ``multipliers`` (levels, C).
-    """
-
-    origin: int
-    mean: Floats
-    base: Floats
-    gate: Floats
-    sd: Floats  # predictive standard deviation
-    levels: Floats  # interval levels whose half-widths are tracked online
-    multipliers: Floats  # half-width at each level, in sd
+    origin: int  # the row it was issued with
+    times: Times | None  # of the rows it speaks of, (H,); None if nobody gave any
+    mean: Floats  # (H, C)
+    base: Floats  # what the bare forecaster said: (H, C)
+    gate: Floats  # how far the correction is trusted: (C,)
+    sd: Floats  # predictive standard deviation: (H, C)
+    levels: Floats  # interval levels whose half-widths are tracked online: (levels,)
+    multipliers: Floats  # half-width at each level, in sd: (levels, C)
     certificate: Certificate | None
+    hidden: tuple[str, ...]  # channels whose newest cell was not believed and counts as missing
+
+    def __repr__(self) -> str:
+        horizon, channels = self.mean.shape
+        certified = "" if self.certificate is None else f", certificate {self.certificate.value:.3f}"
+        gate = f"gate {self.gate.mean():.2f}{certified}"
+        return f"Forecast(origin {self.origin}, {horizon} leads, {channels} channels, {gate})"
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper end, each (H, C), of the central interval of that level."""
@@ -174,8 +161,8 @@ def half_width(level: float, levels: Floats, multipliers: Floats) -> Floats:
     """
     if not 0 < level < 1:
         raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
-    grid = np.asarray([NormalDist().inv_cdf(0.5 + b / 2) for b in levels])
-    z = NormalDist().inv_cdf(0.5 + level / 2)
+    grid = np.asarray([gaussian_half_width(float(b)) for b in levels])
+    z = gaussian_half_width(float(level))
     ratios = np.maximum.accumulate(multipliers, axis=-2) / grid[:, None]
     right = int(np.searchsorted(grid, z))
     if right == 0:

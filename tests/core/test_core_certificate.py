@@ -13,13 +13,17 @@ import pytest
 from scipy import integrate, stats
 
 from ompb import Calibrator, Ridge, Stream
-from ompb.calibrator import LEAST_NULL, NEWEST, SPREAD
-from ompb.core.certificate import Probe, Reader, probe_of
-from ompb.core.disagreement import bounded, makings
+from ompb.core.certificate.certifier import Certifier
+from ompb.core.certificate.disagreement import bounded, pair_statistics
+from ompb.core.certificate.scales import LEAST_NULL
+from ompb.core.certificate.windows import CertificateWindows, Reader
+from ompb.core.members.head import Heads, SourceHead
+from ompb.core.members.regression import WindowRegression
+from ompb.core.mixture import States
 from ompb.core.posterior import Posterior, gaussian_kl
-from ompb.core.source import view
 from ompb.errors import OptionError
-from ompb.types import Certificate, Floats, Kind
+from ompb.fitting import NEWEST, SPREAD
+from ompb.types import Certificate, Floats
 
 CONTEXT, HORIZON, CHANNELS, SEASON, ROWS = 12, 5, 2, 6, 480
 SPLIT = 360  # three quarters of the rows
@@ -72,6 +76,38 @@ PRIOR = np.asarray([0.6, *[0.4 / 4] * 4])  # backbone, profile, regression, two 
 FIRST_HEAD = 3
 
 
+def source_head(cal: Calibrator) -> SourceHead:
+    [head] = [member for member in cal.source.members if isinstance(member, SourceHead)]
+    return head
+
+
+def source_regression(cal: Calibrator) -> WindowRegression:
+    [regression] = [member for member in cal.source.members if isinstance(member, WindowRegression)]
+    return regression
+
+
+def heads_of(cal: Calibrator) -> Heads:
+    """The members that move, online; they come last."""
+    heads = cal.online.mixture.members[FIRST_HEAD]
+    assert isinstance(heads, Heads)
+    assert len(cal.online.mixture.members) == FIRST_HEAD + 1
+    return heads
+
+
+def certifier_of(cal: Calibrator) -> Certifier:
+    assert cal.online.certifier is not None
+    return cal.online.certifier
+
+
+def reader_of(cal: Calibrator) -> Reader:
+    return certifier_of(cal).reader
+
+
+def whitened(windows: CertificateWindows) -> Floats:
+    """What the heads see of windows, (N, n, F)."""
+    return np.asarray(windows.seen[FIRST_HEAD])
+
+
 @dataclass(frozen=True)
 class Law:
     """The law of the heads, the members that move."""
@@ -86,20 +122,28 @@ class Law:
     def covariance(self) -> Floats:
         return np.asarray(self.posterior.covariance)
 
-    def copy(self) -> Law:
-        heads = replace(self.posterior, mean=np.array(self.mean), covariance=np.array(self.covariance))
-        return Law(heads)
+    @property
+    def states(self) -> States:
+        """As the mixture has them: the others never move."""
+        return (*[None] * FIRST_HEAD, self.posterior)
 
-    def with_covariance(self, covariance: Floats) -> Law:
-        return Law(replace(self.posterior, covariance=covariance))
+    def leverage(self, phi: Floats) -> Floats:
+        """phi^T P phi of the heads, (N, M, n)."""
+        return np.asarray(np.einsum("nwf,nmfg,nwg->nmw", phi, self.covariance, phi))
+
+    def copy(self) -> Law:
+        return Law(replace(self.posterior, mean=np.array(self.mean), root=np.array(self.posterior.root)))
+
+    def with_root(self, root: Floats) -> Law:
+        return Law(replace(self.posterior, root=root))
 
 
 def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
     """The source's word, by hand and as the posterior has it, and the belief before any outcome."""
-    heads = Posterior.start(cal.law.head.weights, np.asarray(cal.settings.discounts), 0)
+    heads = heads_of(cal).start()
     for n, m in np.ndindex(CHANNELS, 2):
-        np.testing.assert_array_equal(heads.mean[n, m], cal.law.head.weights[n])
-        np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.law.features.size))
+        np.testing.assert_array_equal(heads.mean[n, m], source_head(cal).weights[n])
+        np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.source.features.size))
     return Law(heads), np.tile(PRIOR, (CHANNELS, 1))
 
 
@@ -120,12 +164,11 @@ def look(cal: Calibrator, values: Floats, origins: list[int]) -> Looked:
         scaled = (window - cal.centre) / cal.scale
         # two whole seasons of six rows: lead h has the phase of rows h and h + 6 of the window
         profile = np.stack([(scaled[lead % SEASON] + scaled[lead % SEASON + SEASON]) / 2 for lead in range(HORIZON)])
-        raw, _ = cal.law.features(scaled.T[:, None], base.T[:, None])
-        white = cal.law.head.whiten(raw)[:, 0]
-        phi.append(white)
+        raw = cal.source.features.view(scaled.T[:, None], base.T[:, None]).features[:, 0]
+        phi.append(np.einsum("nf,nfg->ng", raw, source_head(cal).whitening))
         outcomes.append(((values[origin + 1 : origin + 1 + HORIZON] - cal.centre) / cal.scale).T)
-        of_window = raw[:, 0, : cal.law.features.of_window]
-        regression = profile.T + np.einsum("ng,ngh->nh", of_window, cal.law.head.regression)
+        of_window = raw[:, : cal.source.features.of_window]
+        regression = profile.T + np.einsum("ng,ngh->nh", of_window, source_regression(cal).weights)
         still.append(np.stack([base.T, profile.T, regression], axis=1))
     return Looked(np.stack(phi, 1), np.stack(outcomes, 1), np.stack(still, 2))
 
@@ -145,7 +188,7 @@ def member_forecasts(looked: Looked, law: Law) -> Floats:
 def twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> tuple[Floats, Floats]:
     """Gibbs risk and expected gap of each window, (n,), in plain loops over lanes, members and leads."""
     forecasts = member_forecasts(looked, law)
-    noise = cal.settings.posterior_scale * np.asarray(cal.law.head.noise)
+    noise = cal.settings.posterior_scale * np.asarray(source_head(cal).noise)
     lanes, members, windows, leads = forecasts.shape
     risk, gap = np.zeros(windows), np.zeros(windows)
     for w in range(windows):
@@ -176,21 +219,24 @@ def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draw
         for m in range(2):
             here = np.flatnonzero(chosen == FIRST_HEAD + m)
             for h in range(leads):
-                spread = cal.law.head.noise[n, h] * cal.settings.posterior_scale * law.covariance[n, m]
+                spread = source_head(cal).noise[n, h] * cal.settings.posterior_scale * law.covariance[n, m]
                 weights = rng.multivariate_normal(law.mean[n, m, h], spread, size=len(here), method="cholesky")
                 out[here, n, :, h] = looked.still[n, 0, :, h] + weights @ looked.phi[n].T
     return out
 
 
-def read(reader: Reader, probe: Probe, law: Law, belief: Floats) -> tuple[Floats, Floats]:
+def read(reader: Reader, windows: CertificateWindows, law: Law, belief: Floats) -> tuple[Floats, Floats]:
     """The reader's risk (n,) and gaps (n, pairs) of a series on windows with outcomes."""
-    squared, made = reader.look(probe, law.posterior)
-    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(made, reader.pairs(belief))[0])
+    squared, statistics = reader.look(windows, law.states)
+    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(statistics, reader.pairs(belief))[0])
 
 
 def law_of(stream: Stream) -> tuple[Law, Floats]:
-    lanes = stream._state.lanes
-    return Law(lanes.posterior), np.asarray(lanes.gate.belief())
+    online = stream._state.online
+    *others, heads = online.members
+    assert others == [None] * FIRST_HEAD
+    assert isinstance(heads, Posterior)
+    return Law(heads), np.asarray(stream._calibrator.online.gate.belief(online.gate))
 
 
 def present_certificate(stream: Stream, row: Floats) -> Certificate:
@@ -219,7 +265,7 @@ def test_kl_in_one_dimension_against_numeric_integration(mean: float, p: float, 
     expected, _ = integrate.quad(
         lambda w: q.pdf(w) * (q.logpdf(w) - prior.logpdf(w)), mean - reach, mean + reach, epsabs=1e-12
     )
-    found = gaussian_kl(np.full((1, 1, 1, 1), mean), np.full((1, 1, 1, 1), p), np.full((1, 1), noise))
+    found = gaussian_kl(np.full((1, 1, 1, 1), mean), np.full((1, 1, 1, 1), math.sqrt(p)), np.full((1, 1), noise))
     assert float(found[0, 0]) == pytest.approx(expected, abs=1e-9)
 
 
@@ -227,10 +273,11 @@ def test_kl_in_many_dimensions_against_the_dense_formula() -> None:
     rng = np.random.default_rng(1)
     lanes, heads, leads, size = 2, 3, 4, 5
     mean = rng.normal(size=(lanes, heads, leads, size))
-    root = rng.normal(size=(lanes, heads, size, size))
-    covariance = root @ np.swapaxes(root, -1, -2) / size + 0.1 * np.eye(size)
+    square = rng.normal(size=(lanes, heads, size, size))
+    covariance = square @ np.swapaxes(square, -1, -2) / size + 0.1 * np.eye(size)
     noise = rng.uniform(0.2, 3.0, size=(lanes, leads))
-    found = gaussian_kl(mean, covariance, noise)
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]  # any root will do, not only a triangular one
+    found = gaussian_kl(mean, np.linalg.cholesky(covariance) @ turn, noise)
     for n, m in np.ndindex(lanes, heads):
         prior = np.diag(np.repeat(noise[n], size))
         law = np.kron(np.diag(noise[n]), covariance[n, m])  # leads are independent blocks
@@ -248,8 +295,8 @@ def plain_shift(cal: Calibrator, law: Law, belief: Floats) -> float:
         expected += float(belief[n] @ np.log(belief[n] / PRIOR))
         for m in range(2):
             one = (slice(n, n + 1), slice(m, m + 1))
-            moved = law.mean[one] - cal.law.head.weights[n]
-            kl = gaussian_kl(moved, law.covariance[one], cal.law.head.noise[n : n + 1])
+            moved = law.mean[one] - source_head(cal).weights[n]
+            kl = gaussian_kl(moved, law.posterior.root[one], source_head(cal).noise[n : n + 1])
             expected += belief[n, FIRST_HEAD + m] * float(kl[0, 0])
     return expected
 
@@ -258,10 +305,10 @@ def test_posterior_shift_is_the_belief_weighted_kl_of_a_series() -> None:
     cal = fitted()
     law, belief = law_of(moved_stream(cal))
     expected = plain_shift(cal, law, belief)
-    assert float(cal.law.reader.posterior_shift(law.posterior, belief)[0]) == pytest.approx(expected, rel=1e-10)
+    assert float(reader_of(cal).posterior_shift(law.states, belief)[0]) == pytest.approx(expected, rel=1e-10)
     assert expected > 1.0
     start, prior = starting_law(cal)
-    assert float(cal.law.reader.posterior_shift(start.posterior, prior)[0]) == pytest.approx(0.0, abs=1e-12)
+    assert float(reader_of(cal).posterior_shift(start.states, prior)[0]) == pytest.approx(0.0, abs=1e-12)
 
 
 # --------------------------------------------------------------------------------------- risk and disagreement
@@ -274,7 +321,7 @@ def test_gibbs_risk_and_expected_gap_against_draws_in_weight_space(scale: float)
     assert np.all(belief > 1e-3)  # every member takes part
     origins = certificate_origins()[:6]
     looked = look(cal, series(), origins)
-    risk, gaps = read(cal.law.reader, cal.law.probe.part(0, 6), law, belief)
+    risk, gaps = read(reader_of(cal), cal.source.windows.part(0, 6), law, belief)
     assert risk.shape == (6,)
     assert gaps.shape == (6, 1)
     one = weight_space(cal, looked, law, belief, 20_000, seed=11)
@@ -292,7 +339,7 @@ def test_gibbs_risk_and_expected_gap_against_plain_loops() -> None:
     law, belief = law_of(moved_stream(cal))
     looked = look(cal, series(), certificate_origins())
     expected_risk, expected_gap = twin(cal, looked, law, belief)
-    risk, gaps = read(cal.law.reader, cal.law.probe, law, belief)
+    risk, gaps = read(reader_of(cal), cal.source.windows, law, belief)
     np.testing.assert_allclose(risk, expected_risk, rtol=1e-9)
     np.testing.assert_allclose(gaps[:, 0], expected_gap, rtol=1e-9)
 
@@ -301,11 +348,12 @@ def test_gaps_need_differences_only() -> None:
     cal = fitted()
     law, belief = law_of(moved_stream(cal))
     looked = look(cal, series(), certificate_origins())
-    forecasts = np.moveaxis(member_forecasts(looked, law), 1, 2)  # (N, n, K, H)
-    leverage = np.moveaxis(np.asarray(law.posterior.leverage(looked.phi)), 1, 2)
-    moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, forecasts.shape[1], 1, HORIZON))
-    pairs = cal.law.reader.pairs(belief)
-    one, other = (cal.law.reader.gaps(makings(f, leverage), pairs) for f in (forecasts, moved))
+    forecasts = member_forecasts(looked, law)  # (N, K, n, H)
+    none = np.zeros((CHANNELS, FIRST_HEAD, forecasts.shape[2]))
+    leverage = np.concatenate([none, law.leverage(looked.phi)], axis=1)
+    moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, 1, forecasts.shape[2], HORIZON))
+    reader = reader_of(cal)
+    one, other = (reader.gaps(pair_statistics(f, leverage), reader.pairs(belief)) for f in (forecasts, moved))
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
@@ -324,16 +372,16 @@ def test_drawn_disagreement_has_the_mean_of_weight_space(
     windows = 4
     looked = look(cal, series(), certificate_origins()[:windows])
     rng = np.random.default_rng(21)
-    probe = cal.law.probe.part(0, windows)
-    made = cal.law.reader.look(probe, law.posterior)[1]
+    statistics = reader_of(cal).look(cal.source.windows.part(0, windows), law.states)[1]
     readings = []
     for _ in range(4000):
-        reader = replace(cal.law.reader, uniforms=rng.uniform(size=(2, CHANNELS)))
-        readings.append(reader.disagreement(made, reader.pairs(belief))[0])
+        reader = replace(reader_of(cal), uniforms=rng.uniform(size=(2, CHANNELS)))
+        certifier = replace(certifier_of(cal), reader=reader)
+        readings.append(certifier._disagreement(statistics, reader.pairs(belief))[0])
     found = np.asarray(readings)  # (replicates, n)
     one = weight_space(cal, looked, law, belief, 30_000, seed=31)
     other = weight_space(cal, looked, law, belief, 30_000, seed=32)
-    expected = plainly_bounded(np.mean((one - other) ** 2, axis=(1, 3)), cal.law.reader.scales.tau_d, mode)
+    expected = plainly_bounded(np.mean((one - other) ** 2, axis=(1, 3)), cal.source.scales.tau_d, mode)
     error = np.sqrt(found.var(axis=0) / len(found) + expected.var(axis=0) / len(expected))
     bias = 0.0 if mode == "unclipped" else 0.03  # H C = 10 values here; the bias falls with their number
     np.testing.assert_array_less(np.abs(found.mean(axis=0) - expected.mean(axis=0)), SE * error + bias)
@@ -342,18 +390,18 @@ def test_drawn_disagreement_has_the_mean_of_weight_space(
 def drawn_twin(cal: Calibrator, looked: Looked, law: Law, belief: Floats) -> Floats:
     """Gaps (n, pairs) of all pairs of drawn members, the noise of two independent heads by its expectation."""
     forecasts = member_forecasts(looked, law)
-    windows, draws = looked.phi.shape[1], len(cal.law.reader.uniforms)
+    windows, draws = looked.phi.shape[1], len(reader_of(cal).uniforms)
     gaps = []
     for a, b in combinations(range(draws), 2):
         gap = np.zeros(windows)
         for n, w in np.ndindex(CHANNELS, windows):
-            numbers = cal.law.reader.uniforms[[a, b], n]
+            numbers = reader_of(cal).uniforms[[a, b], n]
             members = np.searchsorted(np.cumsum(belief[n]), numbers, side="right")
             gap[w] += np.mean((forecasts[n, members[0], w] - forecasts[n, members[1], w]) ** 2)
             for member in members:
                 if member >= FIRST_HEAD:
                     q = looked.phi[n, w] @ law.covariance[n, member - FIRST_HEAD] @ looked.phi[n, w]
-                    gap[w] += q * np.mean(cal.law.head.noise[n])
+                    gap[w] += q * np.mean(source_head(cal).noise[n])
         gaps.append(gap / CHANNELS)
     return np.stack(gaps, axis=-1)
 
@@ -362,7 +410,7 @@ def test_drawn_gaps_are_all_pairs_of_the_drawn_members() -> None:
     cal = fitted(draws=4)
     law, belief = law_of(moved_stream(cal))
     looked = look(cal, series(), certificate_origins())
-    found = read(cal.law.reader, cal.law.probe, law, belief)[1]
+    found = read(reader_of(cal), cal.source.windows, law, belief)[1]
     expected = drawn_twin(cal, looked, law, belief)
     assert expected.max() > 0
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
@@ -381,16 +429,15 @@ def test_bounded_modes() -> None:
 def reading(cal: Calibrator, looked: Looked, outcomes: Floats, law: Law, belief: Floats) -> Floats:
     """Risk (n,) of the certificate windows when their outcomes (N, n, H) have holes."""
     windows = [((series()[t - CONTEXT + 1 : t + 1] - cal.centre) / cal.scale).T for t in certificate_origins()]
-    probe = probe_of(
-        view(cal.law.head, cal.law.features, np.stack(windows, axis=1), looked.still[:, 0]), outcomes, CHANNELS
-    )
-    return read(cal.law.reader, probe, law, belief)[0]
+    view = cal.source.features.view(np.stack(windows, axis=1), looked.still[:, 0])
+    with_holes = CertificateWindows.of(cal.online.mixture, view, outcomes, CHANNELS)
+    return read(reader_of(cal), with_holes, law, belief)[0]
 
 
 def test_missing_cells_have_no_weight_in_the_squared_error() -> None:
     cal = fitted()
     law, belief = law_of(moved_stream(cal))
-    law.covariance[...] = 0.0  # no variance of the heads: the risk is squared error alone
+    law = law.with_root(np.zeros_like(law.covariance))  # no variance: the risk is squared error alone
     looked = look(cal, series(), certificate_origins())
     holes = looked.outcomes.copy()
     rng = np.random.default_rng(2)
@@ -411,15 +458,15 @@ def test_missing_cells_have_no_weight_in_the_gibbs_risk() -> None:
     holes[:, :, 1:] = np.nan  # only lead 1, the least noisy, is known
     found = reading(cal, looked, holes, law, belief)
     squared = (holes[:, None] - member_forecasts(looked, law)) ** 2
-    leverage = np.asarray(law.posterior.leverage(looked.phi))  # (N, M, n)
-    squared[:, FIRST_HEAD:] += 20.0 * leverage[..., None] * cal.law.head.noise[:, None, None]
+    variance = 20.0 * law.leverage(looked.phi)[..., None] * source_head(cal).noise[:, None, None]  # (N, M, n, H)
+    squared[:, FIRST_HEAD:] += variance
     np.testing.assert_allclose(found, np.nanmean(np.einsum("nk,nkwh->nwh", belief, squared), axis=(0, 2)), rtol=1e-9)
 
 
 def test_a_channel_without_outcome_does_not_dilute_the_risk() -> None:
     cal = fitted()
     law, belief = law_of(moved_stream(cal))
-    law.covariance[...] = 0.0
+    law = law.with_root(np.zeros_like(law.covariance))
     looked = look(cal, series(), certificate_origins())
     holes = looked.outcomes.copy()
     holes[1] = np.nan
@@ -435,8 +482,8 @@ def test_a_window_without_outcome_is_no_evidence_of_a_small_risk() -> None:
     gap[432:] = np.nan  # nothing is known at the end of the certificate part
     cal, whole = fitted(gap), fitted()
     certificate, law, belief = first_certificate(cal)
-    risk, _ = read(whole.law.reader, whole.law.probe, law, belief)
-    losses = np.minimum(risk / cal.law.reader.scales.tau_y**2, 1.0)
+    risk, _ = read(reader_of(whole), whole.source.windows, law, belief)
+    losses = np.minimum(risk / cal.source.scales.tau_y**2, 1.0)
     known = [i for i, t in enumerate(certificate_origins()) if t + HORIZON < 432]
     partly = [i for i, t in enumerate(certificate_origins()) if t + 1 < 432 <= t + HORIZON]
     assert not partly  # the split of the test is clean
@@ -457,7 +504,7 @@ def test_scales_are_the_quantiles_they_should_be(rows: int, factor: float) -> No
     spread = [every[int(i * (count - 1) / (SPREAD - 1))] for i in range(SPREAD)] if count > SPREAD else every
     start, belief = starting_law(cal)
     risk, gap = twin(cal, look(cal, values, spread), start, belief)
-    scales = cal.law.reader.scales
+    scales = cal.source.scales
     assert scales.tau_y == pytest.approx(math.sqrt(np.quantile(risk, 0.9)), rel=1e-9)
     assert scales.tau_d == pytest.approx(factor * math.sqrt(np.median(gap)), rel=1e-9)
 
@@ -478,7 +525,7 @@ def test_the_null_is_what_a_stream_over_learning_rows_reads(ring: int) -> None:
 
 
 def test_tau_d_does_not_depend_on_the_draws() -> None:
-    assert fitted(draws=5).law.reader.scales.tau_d == fitted().law.reader.scales.tau_d
+    assert fitted(draws=5).source.scales.tau_d == fitted().source.scales.tau_d
 
 
 @pytest.mark.parametrize("draws", [2, 5])
@@ -490,7 +537,7 @@ def test_tau_d_with_draws_is_no_artefact_of_the_numbers_drawn(draws: int) -> Non
     with np.errstate(all="ignore"):
         cal = Calibrator.fit(ridge, source, draws=draws, **options)
     closed = Calibrator.fit(ridge, source, **options)
-    assert cal.law.reader.scales.tau_d > 0.01 * closed.law.reader.scales.tau_d
+    assert cal.source.scales.tau_d > 0.01 * closed.source.scales.tau_d
 
 
 def test_a_constant_source_has_finite_positive_scales() -> None:
@@ -498,7 +545,7 @@ def test_a_constant_source_has_finite_positive_scales() -> None:
         return np.asarray(windows)[:, -1:].repeat(HORIZON, axis=1)
 
     cal = Calibrator.fit(flat, np.full((300, 1), 3.0), context=CONTEXT, horizon=HORIZON, season=None)
-    scales = cal.law.reader.scales
+    scales = cal.source.scales
     assert 0 < scales.tau_y < math.inf
     assert 0 < scales.tau_d < math.inf
     assert math.isfinite(scales.null_ratio)
@@ -517,17 +564,19 @@ def test_certificate_rows_teach_nothing(season: int | Literal["auto"] | None) ->
         for rows in (series(), changed)
     )
     assert first.season == second.season
-    assert first.law.reader.scales.tau_y == second.law.reader.scales.tau_y
-    assert first.law.reader.scales.tau_d == second.law.reader.scales.tau_d
+    assert first.source.scales.tau_y == second.source.scales.tau_y
+    assert first.source.scales.tau_d == second.source.scales.tau_d
     pairs = [
         (first.centre, second.centre),
         (first.scale, second.scale),
     ]
-    names = ("whitening", "weights", "noise", "base_variance")
-    pairs += [(getattr(first.law.head, name), getattr(second.law.head, name)) for name in names]
+    heads = source_head(first), source_head(second)
+    pairs += [(getattr(heads[0], name), getattr(heads[1], name)) for name in ("whitening", "weights", "noise")]
+    pairs.append((first.source.base_variance, second.source.base_variance))
+    pairs.append((source_regression(first).weights, source_regression(second).weights))
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(first.law.probe.phi, second.law.probe.phi)
+    assert not np.array_equal(first.source.windows.seen[-1], second.source.windows.seen[-1])  # what the heads see
 
 
 def test_the_last_learning_row_does_teach() -> None:
@@ -535,22 +584,24 @@ def test_the_last_learning_row_does_teach() -> None:
     changed = series().copy()
     changed[SPLIT - 1] += 50.0
     first, second = fitted(), fitted(changed)
-    assert not np.array_equal(first.law.head.weights, second.law.head.weights)
+    assert not np.array_equal(source_head(first).weights, source_head(second).weights)
     assert not np.array_equal(first.centre, second.centre)
 
 
 def test_certificate_windows_lie_outcome_and_all_after_the_split() -> None:
     cal = fitted()
     looked = look(cal, series(), certificate_origins())
-    probe = cal.law.probe
-    np.testing.assert_allclose(probe.phi, looked.phi, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(probe.still, looked.outcomes[:, None] - looked.still, rtol=1e-9, atol=1e-12)
-    source = looked.still[:, 0] + np.einsum("nwf,nhf->nwh", looked.phi, cal.law.head.weights)
+    windows = cal.source.windows
+    np.testing.assert_allclose(whitened(windows), looked.phi, rtol=1e-9, atol=1e-12)
+    still = windows.residual[:, None] - np.stack(windows.seen[:FIRST_HEAD], axis=1)  # those that never move
+    np.testing.assert_allclose(still, looked.outcomes[:, None] - looked.still, rtol=1e-9, atol=1e-12)
+    source = looked.still[:, 0] + np.einsum("nwf,nhf->nwh", looked.phi, source_head(cal).weights)
     start, _ = starting_law(cal)
+    corrections = cal.online.mixture.speak(start.states, windows.seen).corrections
     for m in range(2):  # every head starts as the source head
-        error = probe.still[:, 0] - start.posterior.correction(probe.phi)[:, m]
+        error = windows.residual - corrections[:, FIRST_HEAD + m]
         np.testing.assert_allclose(error, looked.outcomes - source, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(probe.weight, 1 / HORIZON)
+    np.testing.assert_allclose(windows.weight, 1 / HORIZON)
 
 
 # ------------------------------------------------------------------------------------------- terms of a reading
@@ -570,12 +621,12 @@ def plain_variances(losses: Floats) -> list[float]:
 @pytest.mark.parametrize("kind", ["iid", "freedman", "subgamma"])
 @pytest.mark.parametrize("factor", [1.0, 4.0])
 @pytest.mark.parametrize("mode", ["clipped", "normalised", "unclipped"])
-def test_every_term_of_the_first_certificate(kind: Kind, factor: float, mode: Any) -> None:
+def test_every_term_of_the_first_certificate(kind: str, factor: float, mode: Any) -> None:
     cal = fitted(kind=kind, variance_factor=factor, disagreement=mode, delta=0.1)
     certificate, law, belief = first_certificate(cal)
     looked = look(cal, series(), certificate_origins())
     risk, gap = twin(cal, looked, law, belief)
-    scales, m = cal.law.reader.scales, len(certificate_origins())
+    scales, m = cal.source.scales, len(certificate_origins())
     losses = np.minimum(risk / scales.tau_y**2, 1)
     disagreements = plainly_bounded(gap, scales.tau_d, mode)
     variances = plain_variances(losses)
@@ -623,12 +674,12 @@ def test_readings_are_renewed_in_turn_and_the_ring_looks_back(
     values = series(7, 75) * [1.5, 1.2] + [1.0, -5.0]
     stream = cal.stream(forecaster())
     windows = [only(look(cal, series(), certificate_origins()), i) for i in range(len(certificate_origins()))]
-    scales, m = cal.law.reader.scales, len(windows)
+    scales, m = cal.source.scales, len(windows)
     heads: list[Law] = []
     target: list[tuple[Looked, Law]] = []
     position, losses, variance, shift, read_under = 0, np.zeros(m), 0.0, 0.0, np.zeros((0, 0))
     for row, value in enumerate(values):
-        before = np.array(stream._state.lanes.posterior.covariance)
+        before = np.array(law_of(stream)[0].posterior.root)
         forecast = stream.step(value)
         if forecast is None:
             continue
@@ -647,7 +698,7 @@ def test_readings_are_renewed_in_turn_and_the_ring_looks_back(
             variance = sum(plain_variances(losses)) if position == 0 else variance
         padded = np.concatenate([values[: row + 1], np.zeros((HORIZON, CHANNELS))])  # outcomes do not enter the gap
         # the present window is read with the covariance in force before it was taken in
-        in_force = copied.with_covariance(before / np.asarray([0.97, 0.995])[:, None, None])
+        in_force = copied.with_root(before / np.sqrt([0.97, 0.995])[:, None, None])
         target.append((look(cal, padded, [row]), in_force))
         sides = [list(zip(windows, heads, strict=True)), target[-ring:]]
         source, present = (
@@ -722,28 +773,28 @@ def test_stride_sets_the_windows(stride: int) -> None:
     cal = fitted(stride=stride)
     origins = certificate_origins(stride=stride)
     assert cal.stride == stride
-    assert cal.law.probe.phi.shape[1] == len(origins)
+    assert whitened(cal.source.windows).shape[1] == len(origins)
     assert first_certificate(cal)[0].windows == len(origins)
-    np.testing.assert_allclose(cal.law.probe.phi, look(cal, series(), origins).phi, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(whitened(cal.source.windows), look(cal, series(), origins).phi, rtol=1e-9, atol=1e-12)
 
 
 def test_factors_change_what_they_name_and_nothing_else() -> None:
-    plain = fitted().law.reader.scales
-    assert fitted(tau_d_factor=2.5).law.reader.scales.tau_d == pytest.approx(2.5 * plain.tau_d, rel=1e-12)
-    assert fitted(tau_d_factor=2.5).law.reader.scales.tau_y == plain.tau_y
-    assert fitted(variance_factor=9.0).law.reader.scales == plain
+    plain = fitted().source.scales
+    assert fitted(tau_d_factor=2.5).source.scales.tau_d == pytest.approx(2.5 * plain.tau_d, rel=1e-12)
+    assert fitted(tau_d_factor=2.5).source.scales.tau_y == plain.tau_y
+    assert fitted(variance_factor=9.0).source.scales == plain
     base, wide = first_certificate(fitted())[0], first_certificate(fitted(variance_factor=9.0))[0]
     assert wide.variance == pytest.approx(9 * base.variance, rel=1e-12)
     linear = base.log_term / 3 / base.windows
     assert wide.gamma - linear == pytest.approx(3 * (base.gamma - linear), rel=1e-12)
     assert wide.source_risk == base.source_risk
-    assert fitted(posterior_scale=10.0).law.reader.scales.tau_d > plain.tau_d
+    assert fitted(posterior_scale=10.0).source.scales.tau_d > plain.tau_d
 
 
 def test_certificate_share_sets_the_split() -> None:
     cal = fitted(certificate_share=0.5)
     np.testing.assert_allclose(cal.centre, series()[: ROWS // 2].mean(axis=0))
-    assert cal.law.probe.phi.shape[1] == len(certificate_origins(split=ROWS // 2))
+    assert len(cal.source.windows) == len(certificate_origins(split=ROWS // 2))
 
 
 @pytest.mark.parametrize("unseen", [120, 0.25])
@@ -751,7 +802,8 @@ def test_unseen_rows_become_the_certificate_windows(unseen: int | float) -> None
     told, untold = fitted(unseen=unseen), fitted()
     assert untold.in_sample
     assert not told.in_sample
-    np.testing.assert_array_equal(told.law.probe.phi, untold.law.probe.phi)  # 120 rows are a quarter
+    first, second = whitened(told.source.windows), whitened(untold.source.windows)
+    np.testing.assert_array_equal(first, second)  # 120 rows are a quarter
     with_mark, without = first_certificate(untold)[0], first_certificate(told)[0]
     assert with_mark.in_sample
     assert not without.in_sample
@@ -764,7 +816,7 @@ def test_unseen_rows_become_the_certificate_windows(unseen: int | float) -> None
 def test_unseen_overrides_the_share() -> None:
     cal = fitted(unseen=200, certificate_share=0.5)
     np.testing.assert_allclose(cal.centre, series()[: ROWS - 200].mean(axis=0))
-    assert cal.law.probe.phi.shape[1] == len(certificate_origins(split=ROWS - 200))
+    assert len(cal.source.windows) == len(certificate_origins(split=ROWS - 200))
 
 
 @pytest.mark.parametrize("unseen", [0, -3, 1.0, 1.5, 0.0, True])
@@ -780,10 +832,9 @@ def test_no_certificate_when_switched_off() -> None:
     assert all(f.certificate is None for f in issued if f is not None)
 
 
-def test_reader_prior_is_the_belief_before_any_outcome() -> None:
-    noise = np.ones((2, 3))
-    settings = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999)).settings
-    reader = Reader.build(2, noise, True, np.zeros((0, 2)), settings)
-    np.testing.assert_allclose(reader.prior, [0.4, 0.12, 0.12, 0.12, 0.12, 0.12])
-    no_profile = Reader.build(2, noise, False, np.zeros((0, 2)), settings)
-    np.testing.assert_allclose(no_profile.prior, [0.4, 0.15, 0.15, 0.15, 0.15])
+@pytest.mark.parametrize(("profile", "others"), [(True, [0.12] * 5), (False, [0.15] * 4)])
+def test_reader_prior_is_the_belief_before_any_outcome(profile: bool, others: list[float]) -> None:
+    cal = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999), profile=profile)
+    np.testing.assert_allclose(reader_of(cal).mixture.prior, [0.4, *others])
+    belief = cal.online.gate.belief(cal.stream(forecaster())._state.online.gate)
+    np.testing.assert_allclose(belief, [[0.4, *others]] * CHANNELS)

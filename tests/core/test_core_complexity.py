@@ -7,25 +7,24 @@ import math
 import numpy as np
 import pytest
 
-from ompb.core.complexity import (
-    C0,
-    KINDS,
-    RATE,
-    START_MEAN,
-    START_VARIANCE,
-    B,
-    freedman,
-    iid,
-    predictable_variance,
-    subgamma,
-)
-from ompb.types import Floats, Kind
+from ompb.core.certificate.certifier import C0
+from ompb.core.certificate.kinds import Freedman, Iid, Kind, Spread, SubGamma
+from ompb.core.certificate.kinds.contract import RATE, START_MEAN, START_VARIANCE, predictable_spread
+from ompb.core.certificate.kinds.freedman import B
+from ompb.types import Floats
 
-ALL: tuple[Kind, ...] = ("iid", "freedman", "subgamma")
+ALL = ("iid", "freedman", "subgamma")
 
 
-def gamma(kind: Kind, kappa: float, variance: float, scale: float, windows: int) -> float:
-    return float(KINDS[kind](np.asarray([kappa]), np.asarray([variance]), np.asarray([scale]), windows)[0])
+def of(kind: str) -> Kind:
+    made = Kind.named(kind)()
+    assert isinstance(made, Kind)
+    return made
+
+
+def gamma(kind: str, kappa: float, variance: float, scale: float, windows: int) -> float:
+    spread = Spread(np.asarray([variance]), np.asarray([scale]))
+    return float(of(kind).gamma(np.asarray([kappa]), spread, windows)[0])
 
 
 def twin(losses: Floats) -> tuple[float, float, list[float]]:
@@ -76,18 +75,32 @@ def test_subgamma_hand_worked() -> None:
 
 
 def test_kinds_name_their_functions() -> None:
-    assert {"iid": iid, "freedman": freedman, "subgamma": subgamma} == KINDS
+    ours = {tag: kind for tag, kind in Kind.family.items() if kind.__module__.startswith("ompb.")}
+    assert {"iid": Iid, "freedman": Freedman, "subgamma": SubGamma} == ours
+
+
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+@pytest.mark.parametrize("kind", ALL)
+def test_kinds_read_the_spread_they_charge_for(kind: str, factor: float) -> None:
+    """V is the same for all, times the factor; the scale is B / 3 for bounded increments, else c-bar."""
+    losses = np.random.default_rng(8).uniform(size=(3, 40))
+    variance, scale = of(kind).spread(losses, factor)
+    for stream in range(3):
+        total, largest, _ = twin(losses[stream])
+        assert float(variance[stream]) == pytest.approx(factor * total, rel=1e-12)
+        expected = 1 / 3 if kind == "freedman" else math.sqrt(factor) * largest
+        assert float(scale[stream]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_grows_with_kappa(kind: Kind) -> None:
+def test_grows_with_kappa(kind: str) -> None:
     kappas = np.linspace(0.1, 50.0, 40)
     values = [gamma(kind, float(k), 5.0, 1 / 3, 80) for k in kappas]
     assert np.all(np.diff(values) > 0)
 
 
 @pytest.mark.parametrize("kind", ["freedman", "subgamma"])
-def test_grows_with_variance_and_scale(kind: Kind) -> None:
+def test_grows_with_variance_and_scale(kind: str) -> None:
     assert np.all(np.diff([gamma(kind, 6.0, float(v), 1 / 3, 80) for v in np.linspace(0, 20, 30)]) > 0)
     assert np.all(np.diff([gamma(kind, 6.0, 5.0, float(c), 80) for c in np.linspace(0, 2, 30)]) > 0)
 
@@ -97,7 +110,7 @@ def test_iid_ignores_variance_and_scale() -> None:
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: Kind) -> None:
+def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: str) -> None:
     counts = [8, 16, 32, 64, 128, 256, 1024]
     fixed = [gamma(kind, 6.0, 5.0, 1 / 3, m) for m in counts]
     natural = [gamma(kind, math.log(2 * m**0.5 / 0.05), 0.05 * m, 1 / 3, m) for m in counts]
@@ -106,9 +119,9 @@ def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: K
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_works_on_arrays_elementwise(kind: Kind) -> None:
+def test_works_on_arrays_elementwise(kind: str) -> None:
     kappa, variance, scale = np.asarray([2.0, 8.0]), np.asarray([4.0, 1.0]), np.asarray([0.1, 0.7])
-    together = KINDS[kind](kappa, variance, scale, 50)
+    together = of(kind).gamma(kappa, Spread(variance, scale), 50)
     one_by_one = [gamma(kind, 2.0, 4.0, 0.1, 50), gamma(kind, 8.0, 1.0, 0.7, 50)]
     np.testing.assert_allclose(together, one_by_one, rtol=1e-15)
 
@@ -116,7 +129,7 @@ def test_works_on_arrays_elementwise(kind: Kind) -> None:
 def test_predictable_variance_hand_worked() -> None:
     # before window 0: mean 1/2, v = 1/4. Loss 1, rate 1/2: mean 3/4, v = 1/4 + 1/2 (1/4 - 1/4) = 1/4.
     # Loss 0, rate 1/3: v = 1/4 + 1/3 (9/16 - 1/4) = 17/48. The third loss is the last and moves nothing.
-    total, largest = predictable_variance(np.asarray([1.0, 0.0, 0.3]))
+    total, largest = predictable_spread(np.asarray([1.0, 0.0, 0.3]), 1.0)
     assert float(total) == pytest.approx(1 / 4 + 1 / 4 + 17 / 48, abs=1e-15)
     assert float(largest) == pytest.approx(math.sqrt(17 / 48), abs=1e-15)
 
@@ -124,7 +137,7 @@ def test_predictable_variance_hand_worked() -> None:
 @pytest.mark.parametrize("windows", [1, 2, 18, 19, 20, 60])
 def test_predictable_variance_against_the_double_loop(windows: int) -> None:
     losses = np.random.default_rng(windows).beta(0.5, 1.5, size=(4, windows))
-    total, largest = predictable_variance(losses)
+    total, largest = predictable_spread(losses, 1.0)
     for stream in range(4):
         expected_total, expected_largest, _ = twin(losses[stream])
         assert float(total[stream]) == pytest.approx(expected_total, rel=1e-12)
@@ -133,10 +146,10 @@ def test_predictable_variance_against_the_double_loop(windows: int) -> None:
 
 def test_predictable_variance_of_many_axes_is_that_of_each_stream() -> None:
     losses = np.random.default_rng(3).uniform(size=(2, 3, 25))
-    total, largest = predictable_variance(losses)
+    total, largest = predictable_spread(losses, 1.0)
     assert total.shape == largest.shape == (2, 3)
     for i, j in np.ndindex(2, 3):
-        one_total, one_largest = predictable_variance(losses[i, j])
+        one_total, one_largest = predictable_spread(losses[i, j], 1.0)
         assert float(total[i, j]) == pytest.approx(float(one_total), rel=1e-14)
         assert float(largest[i, j]) == pytest.approx(float(one_largest), rel=1e-14)
 
@@ -149,7 +162,7 @@ def test_a_loss_changes_only_what_comes_after_it(changed: int) -> None:
 
     def each(values: Floats) -> Floats:
         """v_i as the growth of V from i to i + 1 windows."""
-        totals = [float(predictable_variance(values[: i + 1])[0]) for i in range(len(values))]
+        totals = [float(predictable_spread(values[: i + 1], 1.0).variance) for i in range(len(values))]
         return np.diff([0.0, *totals])
 
     before, after = each(losses), each(other)
@@ -160,8 +173,8 @@ def test_a_loss_changes_only_what_comes_after_it(changed: int) -> None:
 
 
 def test_a_long_quiet_stream_forgets_the_start() -> None:
-    total, largest = predictable_variance(np.full(2000, 0.2))
+    total, largest = predictable_spread(np.full(2000, 0.2), 1.0)
     assert float(largest) == pytest.approx(0.5)  # the start value, sqrt(1/4), is the largest
-    tail = float(predictable_variance(np.full(2000, 0.2))[0] - predictable_variance(np.full(1000, 0.2))[0])
+    tail = float(total - predictable_spread(np.full(1000, 0.2), 1.0).variance)
     assert 0 <= tail < 1e-12
     assert float(total) < 2.0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ompb.core.features import FeatureMap, horizon_basis
-from ompb.core.source import Moments, SourceHead, view
+from ompb.core.features import FeatureMap, View, horizon_basis
+from ompb.core.members.contract import MemberOptions
+from ompb.core.mixture import MEMBERS, Mixture
+from ompb.core.source import SourceLearner
 from ompb.forecasters import SeasonalProfile
 from ompb.types import Floats
 
@@ -28,7 +30,9 @@ def test_features_are_profile_deviations_and_base_on_the_basis(context: int, hor
     rng = np.random.default_rng(0)
     windows, base = rng.normal(size=(3, 4, context)), rng.normal(size=(3, 4, horizon))
     leads = np.arange(horizon, dtype=np.float64)
-    phi, profile = FeatureMap.build(leads, season, context, 10, use_profile=True)(windows, base)
+    seen = FeatureMap.build(leads, season, context, 10, use_profile=True).view(windows, base)
+    phi, profile = seen.features, seen.profile
+    np.testing.assert_array_equal(seen.base, base)
     basis = horizon_basis(leads, season, 10)
     expected = SeasonalProfile(horizon, season)(windows.reshape(12, context, 1))[..., 0].reshape(3, 4, horizon)
     level = windows[..., context - context // season * season :].mean(axis=-1, keepdims=True)
@@ -53,7 +57,7 @@ def test_without_a_whole_season_the_level_is_the_last_value(season: int | None) 
     windows, base = rng.normal(size=(2, 1, 24)), rng.normal(size=(2, 1, 8))
     leads = np.arange(8, dtype=np.float64)
     features = FeatureMap.build(leads, season, 24, 5, use_profile=True)
-    phi, profile = features(windows, base)
+    _, phi, profile = features.view(windows, base)
     assert not features.has_profile
     np.testing.assert_array_equal(profile, np.repeat(windows[..., -1:], 8, axis=-1))
     deviations = [fading_mean(windows - windows[..., -1:], memory) for memory in (6, 24)]
@@ -65,7 +69,24 @@ def test_a_level_shift_of_window_and_base_changes_nothing() -> None:
     rng = np.random.default_rng(2)
     windows, base = rng.normal(size=(2, 1, 30)), rng.normal(size=(2, 1, 6))
     features = FeatureMap.build(np.arange(6, dtype=np.float64), 12, 30, 10, use_profile=True)
-    np.testing.assert_allclose(features(windows + 7, base + 7)[0], features(windows, base)[0], atol=1e-12)
+    one, other = features.view(windows + 7, base + 7), features.view(windows, base)
+    np.testing.assert_allclose(one.features, other.features, atol=1e-12)
+
+
+def learned(features: FeatureMap, *blocks: tuple[View, Floats]) -> Mixture:
+    """All members, taught by blocks of windows with their outcomes."""
+    options = MemberOptions(anchor=50.0)
+    learner = SourceLearner(features, tuple(member.tag for member in MEMBERS), options)
+    for seen, outcomes in blocks:
+        learner.add(seen, outcomes)
+    return Mixture.of(learner.members(), 0.6, options, learner.base_variance())
+
+
+def still_forecasts(mixture: Mixture, seen: View) -> dict[str, Floats]:
+    """What the voices that never move say of windows, (N, n, H) by name."""
+    corrections = mixture.speak(mixture.start(), mixture.see(seen)).corrections
+    said = {name: seen.base + corrections[:, place] for place, name in enumerate(mixture.names)}
+    return {name: forecasts for name, forecasts in said.items() if not name.startswith("head")}
 
 
 @pytest.mark.parametrize("season", [12, None])
@@ -73,30 +94,29 @@ def test_the_regression_is_the_ridge_solution_on_what_the_profile_leaves_over(se
     rng = np.random.default_rng(3)
     windows, base, outcomes = rng.normal(size=(2, 200, 30)), rng.normal(size=(2, 200, 6)), rng.normal(size=(2, 200, 6))
     features = FeatureMap.build(np.arange(6, dtype=np.float64), season, 30, 4, use_profile=True)
-    raw, profile = features(windows, base)
-    moments = Moments.empty(raw, 2, features.size, 6), Moments.empty(raw, 2, features.of_window, 6)
-    for block in (slice(0, 90), slice(90, 200)):
-        moments[0].add(raw[:, block], (outcomes - base)[:, block])
-        moments[1].add(raw[:, block, : features.of_window], (outcomes - profile)[:, block])
-    head = SourceHead.from_moments(*moments, anchor=50.0)
-    forecasts = view(head, features, windows, base).still
-    assert len(forecasts) == (2 if season is None else 3)
+    seen = features.view(windows, base)
+    _, raw, profile = seen
+    blocks = (slice(0, 90), slice(90, 200))
+    mixture = learned(features, *((features.view(windows[:, b], base[:, b]), outcomes[:, b]) for b in blocks))
+    forecasts = still_forecasts(mixture, seen)
+    assert list(forecasts) == ["backbone", *(["profile"] if season else []), "regression"]
     for n in range(2):
         x = raw[n, :, : features.of_window]
         ridge = 1e-3 * np.trace(x.T @ x) / x.shape[1]
         solution = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ (outcomes - profile)[n])
-        np.testing.assert_allclose(forecasts[-1][n, 0], profile[n] + x @ solution, atol=1e-9)
-        np.testing.assert_array_equal(forecasts[0][n, 0], base[n])
+        np.testing.assert_allclose(forecasts["regression"][n], profile[n] + x @ solution, atol=1e-9)
+        np.testing.assert_array_equal(forecasts["backbone"][n], base[n])
+        if season:
+            np.testing.assert_allclose(forecasts["profile"][n], profile[n], atol=1e-12)
 
 
 def test_the_regression_follows_a_level_shift_and_ignores_the_base_forecast() -> None:
     rng = np.random.default_rng(4)
     windows, base = rng.normal(size=(1, 50, 30)), rng.normal(size=(1, 50, 6))
     features = FeatureMap.build(np.arange(6, dtype=np.float64), 12, 30, 4, use_profile=True)
-    raw, profile = features(windows, base)
-    moments = Moments.empty(raw, 1, features.size, 6), Moments.empty(raw, 1, features.of_window, 6)
-    moments[0].add(raw, base)
-    moments[1].add(raw[..., : features.of_window], profile)
-    head = SourceHead.from_moments(*moments, anchor=50.0)
-    said = view(head, features, windows, base).still[-1]
-    np.testing.assert_allclose(view(head, features, windows + 7, base - 3).still[-1], said + 7, atol=1e-9)
+    seen = features.view(windows, base)
+    mixture = learned(features, (seen, 2 * seen.profile))  # which the profile leaves half of over
+    said = still_forecasts(mixture, seen)["regression"]
+    assert np.abs(said - seen.profile).max() > 0.1  # it says something
+    moved = still_forecasts(mixture, features.view(windows + 7, base - 3))["regression"]
+    np.testing.assert_allclose(moved, said + 7, atol=1e-9)

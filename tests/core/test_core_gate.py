@@ -5,24 +5,36 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ompb.core.gate import Gate
-from ompb.settings import GateMode, Settings
+from ompb.core.gate import CLOSED, Gate, GateMode, GateOptions, GateState
 from ompb.types import Floats
 
 PRIOR = (0.6, 0.3, 0.1)
 HORIZON, DISCOUNT, EVIDENCE, CAUTION = 4, 0.9, 6.0, 5.0
 
 
-def gate(mode: GateMode = "channel") -> Gate:
-    settings = Settings(gate_discount=DISCOUNT, evidence=EVIDENCE, caution=CAUTION, gate=mode)
-    return Gate.start(2, HORIZON, np.asarray(PRIOR), 2, settings)
+class Learner:
+    """A gate with what it has heard."""
+
+    def __init__(self, options: GateOptions) -> None:
+        prior = np.asarray(PRIOR)
+        self.rules = Gate.of(prior, np.asarray([1.0, 0.0, 0.0]), HORIZON, 2, options)
+        self.state: GateState = self.rules.start(2)
+
+    def belief(self) -> Floats:
+        return np.asarray(self.rules.belief(self.state))
+
+    def weights(self) -> Floats:
+        return np.asarray(self.rules.weights(self.state, self.rules.belief(self.state)))
 
 
-def tell(learner: Gate, errors: Floats) -> None:
-    """Rows of errors (rows, N, K, H), every lead heard."""
+def gate(mode: GateMode = "channel") -> Learner:
+    return Learner(GateOptions(mode, DISCOUNT, EVIDENCE, CAUTION))
+
+
+def tell(learner: Learner, errors: Floats) -> None:
+    """Rows of errors (rows, N, K, H), every lead observed."""
     for row in errors:
-        learner.fade()
-        learner.learn(row, np.ones((2, HORIZON)), age=0)
+        learner.state = learner.rules.learn(learner.state, row, np.ones((2, HORIZON)))
 
 
 def weighed(squares: Floats) -> float:
@@ -62,44 +74,42 @@ def test_a_shared_gate_pools_the_channels() -> None:
 @pytest.mark.parametrize("mode", ["channel", "shared"])
 def test_closed_before_any_outcome_and_when_the_backbone_is_far_better(mode: GateMode) -> None:
     learner = gate(mode)
-    np.testing.assert_array_equal(learner.weights(learner.belief()), [[1, 0, 0]] * 2)
+    np.testing.assert_array_equal(learner.weights(), [[1, 0, 0]] * 2)
     tell(learner, np.ones((9, 2, 3, HORIZON)) * [[1.0], [9.0], [9.0]])
-    np.testing.assert_array_equal(learner.weights(learner.belief()), [[1, 0, 0]] * 2)
+    np.testing.assert_array_equal(learner.weights(), [[1, 0, 0]] * 2)
     opened = gate("open")
     tell(opened, np.ones((9, 2, 3, HORIZON)) * [[1.0], [9.0], [9.0]])
-    assert (opened.weights(opened.belief())[:, 0] == 0).all()
+    assert (opened.weights()[:, 0] == 0).all()
 
 
 def test_late_errors_count_less_by_their_age() -> None:
     errors = draw(2, [1.0, 1.0, 1.0], 2)
     on_time, late = gate(), gate()
     tell(on_time, errors)
-    late.fade()
-    late.fade()
-    late.learn(errors[1], np.ones((2, HORIZON)), age=0)
-    late.learn(errors[0], np.ones((2, HORIZON)), age=1)
+    nothing = np.zeros((2, 3, HORIZON)), np.zeros((2, HORIZON))
+    late.state = late.rules.learn(late.state, *nothing)
+    late.state = late.rules.learn(late.state, errors[1], np.ones((2, HORIZON)))
+    late.state = late.rules.learn_late(late.state, errors[0], np.ones((2, HORIZON)), age=1)
     np.testing.assert_allclose(late.belief(), on_time.belief())
 
 
 def test_a_row_of_few_leads_counts_as_much_as_any() -> None:
-    """Errors of 1 at the leads that were heard, whichever they are, are a loss of 1 a row."""
+    """Errors of 1 at the leads that were observed, whichever they are, are a loss of 1 a row."""
     learner = gate()
-    heard = np.asarray([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
-    learner.fade()
-    learner.learn(np.ones((2, 3, HORIZON)) * heard[:, None], heard, age=0)
-    np.testing.assert_allclose(learner.loss, 1.0)
-    learner.fade()
-    learner.learn(np.zeros((2, 3, HORIZON)), np.zeros((2, HORIZON)), age=0)
-    np.testing.assert_allclose(learner.loss, DISCOUNT)
-    np.testing.assert_allclose(learner.rows, DISCOUNT)
+    observed = np.asarray([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    learner.state = learner.rules.learn(learner.state, np.ones((2, 3, HORIZON)) * observed[:, None], observed)
+    np.testing.assert_allclose(learner.state.loss, 1.0)
+    learner.state = learner.rules.learn(learner.state, np.zeros((2, 3, HORIZON)), np.zeros((2, HORIZON)))
+    np.testing.assert_allclose(learner.state.loss, DISCOUNT)
+    np.testing.assert_allclose(learner.state.rows, DISCOUNT)
 
 
 def test_a_large_difference_opens_the_gate_at_once_and_a_small_one_has_to_last() -> None:
     def mass_off_the_backbone(loss_ratio: float, rows: int) -> float:
-        learner = Gate.start(2, HORIZON, np.asarray(PRIOR), 2, Settings())
+        learner = Learner(GateOptions())
         errors = np.ones((rows, 2, 3, HORIZON)) * [[loss_ratio**0.5], [1.0], [1.0]]
         tell(learner, errors)
-        return float(1 - learner.weights(learner.belief())[0, 0])
+        return float(1 - learner.weights()[0, 0])
 
     prior = 1 - PRIOR[0]
     assert mass_off_the_backbone(25.0, rows=5) > 0.99
@@ -114,4 +124,15 @@ def test_a_member_without_any_error_is_believed() -> None:
         errors = np.ones((3, 2, 3, HORIZON))
         errors[:, :, best] = 0.0
         tell(learner, errors)
-        np.testing.assert_allclose(learner.weights(learner.belief()), [np.arange(3) == best] * 2, atol=1e-12)
+        np.testing.assert_allclose(learner.weights(), [np.arange(3) == best] * 2, atol=1e-12)
+
+
+@pytest.mark.parametrize(("mass", "opens"), [(0.5 * CLOSED, False), (0.99 * CLOSED, False), (1.01 * CLOSED, True)])
+def test_the_gate_closes_below_one_per_cent(mass: float, opens: bool) -> None:
+    """CLOSED is that line, and nothing else decides."""
+    assert CLOSED == 0.01
+    learner = gate()
+    tell(learner, np.ones((3, 2, 3, HORIZON)))
+    belief = np.asarray([[1 - mass, mass / 2, mass / 2]] * 2)
+    weights = learner.rules.weights(learner.state, belief)
+    np.testing.assert_array_equal(weights, belief if opens else [[1, 0, 0]] * 2)

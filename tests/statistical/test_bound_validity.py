@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from ompb.core.complexity import KINDS, predictable_variance
-from ompb.core.realised import RealisedLoss
-from ompb.types import Floats, Kind
+from ompb.core.certificate.kinds import Kind
+from ompb.core.certificate.realised import RealisedRisks
+from ompb.types import Floats
 
 DELTA = 0.05
 STREAMS = 2000
@@ -89,13 +89,15 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-def upper(kind: Kind, losses: Floats) -> Floats:
+def upper(kind: str, losses: Floats) -> Floats:
     """Mean loss plus Gamma of each stream with KL = 0 and all of delta spent at once."""
     m = losses.shape[1]
-    variance, scale = predictable_variance(losses)
+    complexity: Kind = Kind.named(kind)()
     kappa = np.full(len(losses), math.log(2 * math.sqrt(m) / DELTA))
-    scale = np.full(len(losses), 1 / 3) if kind == "freedman" else scale
-    return np.asarray(losses.mean(axis=1) + KINDS[kind](kappa, variance, scale, m))
+    spread = complexity.spread(losses, 1.0)
+    if kind == "freedman":
+        np.testing.assert_array_equal(spread.scale, np.full(len(losses), 1 / 3))
+    return np.asarray(losses.mean(axis=1) + complexity.gamma(kappa, spread, m))
 
 
 def allowed(streams: int) -> float:
@@ -117,7 +119,7 @@ def test_conditional_means_are_what_they_are_called(maker: str, m: int) -> None:
 @pytest.mark.parametrize("kind", ["freedman", "iid", "subgamma"])
 @pytest.mark.parametrize("m", [4, 16, 64, 256])
 @pytest.mark.parametrize("maker", MAKERS)
-def test_average_conditional_risk_is_bounded(maker: str, m: int, kind: Kind) -> None:
+def test_average_conditional_risk_is_bounded(maker: str, m: int, kind: str) -> None:
     losses, means = MAKERS[maker](STREAMS, m, m)
     violated = np.mean(means.mean(axis=1) > upper(kind, losses))
     assert violated <= allowed(STREAMS)
@@ -135,7 +137,7 @@ def test_the_bound_is_no_platitude() -> None:
 
 
 @pytest.mark.parametrize("kind", ["iid", "freedman"])
-def test_dependence_breaks_the_stationary_reading(kind: Kind) -> None:
+def test_dependence_breaks_the_stationary_reading(kind: str) -> None:
     """Regimes that last five hundred windows: sixty-four of them say nothing of the other regime.
 
     Read as a bound on the stationary risk (0.4), iid is wrong about half of the time, ten times delta; with independent
@@ -151,14 +153,15 @@ def test_dependence_breaks_the_stationary_reading(kind: Kind) -> None:
 
 
 def realised_path(losses: Floats, delta: float) -> Floats:
-    """The bound after every outcome, (streams, m), by the class a stream uses: one lead, one channel, tau 2."""
+    """The bound after every outcome, (streams, m), by the rules a stream uses: one lead, one channel, tau 2."""
     streams, m = losses.shape
-    loss = RealisedLoss.start(np.zeros((streams, 1)), channels=1, tau=2.0)
+    rules = RealisedRisks(channels=1, tau=2.0)
+    state = rules.start(np.zeros((streams, 1)))
     path = np.empty((streams, m))
-    loss.issued(0)
     for i in range(m):
-        loss.learn(i + 1, 2.0 * np.sqrt(losses[:, i : i + 1]), np.ones((streams, 1)))
-        path[:, i] = loss.bound(delta)[1]
+        state = rules.issue(state, i)
+        state = rules.learn(state, i + 1, 2.0 * np.sqrt(losses[:, i : i + 1]), np.ones((streams, 1)))
+        path[:, i] = rules.bound(state, delta)[1]
     return path
 
 
@@ -204,16 +207,17 @@ def test_realised_risk_follows_outcomes_that_do_not_overlap() -> None:
     rng = np.random.default_rng(14)
     horizon, rows = 3, 20
     errors, heard = rng.normal(size=(rows, 2, horizon)), (rng.uniform(size=(rows, 2, horizon)) < 0.8).astype(float)
-    loss = RealisedLoss.start(np.zeros((2, horizon)), channels=2, tau=1.5)
+    rules = RealisedRisks(channels=2, tau=1.5)
+    state = rules.start(np.zeros((2, horizon)))
     for row in range(rows):
-        loss.learn(row, errors[row] * heard[row], heard[row])
+        state = rules.learn(state, row, errors[row] * heard[row], heard[row])
         if row >= 2:
-            loss.issued(row)
+            state = rules.issue(state, row)
     expected = []
     for origin in range(2, rows - horizon, horizon):
         cells = [(errors[origin + h, n, h - 1], heard[origin + h, n, h - 1]) for h in (1, 2, 3) for n in (0, 1)]
         known = [e**2 for e, is_heard in cells if is_heard]
         expected.append(min(1.0, float(np.mean(known)) / 1.5**2))
-    assert loss.outcomes[0] == len(expected) == 5
-    assert float(loss.bound(0.05)[0][0]) == pytest.approx(float(np.mean(expected)), rel=1e-12)
-    assert loss.newest == 14
+    assert state.outcomes[0] == len(expected) == 5
+    assert float(rules.bound(state, 0.05)[0][0]) == pytest.approx(float(np.mean(expected)), rel=1e-12)
+    assert state.newest == 14

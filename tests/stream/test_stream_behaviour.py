@@ -12,6 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import ompb
+from ompb.core.members.head import SourceHead
+from ompb.core.posterior import Posterior
 from ompb.datasets.synthetic import shifted_stream
 
 CONTEXT, HORIZON, SEASON = 24, 6, 12
@@ -23,6 +25,10 @@ def fit(**options: Any) -> tuple[ompb.Calibrator, ompb.Ridge, Floats]:
     forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
     cal = ompb.Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **options)
     return cal, forecaster, target
+
+
+def posterior(stream: ompb.Stream) -> Posterior:
+    return next(state for state in stream._state.online.members if isinstance(state, Posterior))
 
 
 def same(a: ompb.Forecast | None, b: ompb.Forecast | None) -> bool:
@@ -169,8 +175,7 @@ def test_a_late_row_makes_up_for_its_hole() -> None:
         late.step(np.full(2, np.nan) if t == 120 else row)
         if t == 124:
             late.observe(120, rows[120])
-    a, b = (s._state.lanes.posterior for s in (on_time, late))
-    assert b.irregular.shape[0] == 0
+    a, b = (posterior(s) for s in (on_time, late))
     # forecasts issued from windows with the hole differ, so features do; the heads agree closely all the same
     np.testing.assert_allclose(a.mean, b.mean, atol=0.2 * np.abs(a.mean).max())
 
@@ -240,8 +245,8 @@ def test_options_of_the_head() -> None:
     offline, forecaster, rows = fit(online=False)
     stream = offline.stream(forecaster)
     forecasts = [f for f in map(stream.step, rows) if f is not None]
-    posterior = stream._state.lanes.posterior
-    np.testing.assert_array_equal(posterior.mean[:, 0], posterior.source)
+    source = next(member for member in offline.source.members if isinstance(member, SourceHead))
+    np.testing.assert_array_equal(posterior(stream).mean[:, 0], source.weights)
     np.testing.assert_allclose([f.gate for f in forecasts], 1 - offline.settings.backbone_prior)
     without, forecaster, rows = fit(certificate=False)
     stream = without.stream(forecaster)
@@ -254,5 +259,6 @@ def test_profile_needs_a_season_in_the_window() -> None:
     source, target = shifted_stream("none", 0, 600, 60, 2, 12)
     forecaster = ompb.Ridge.fit(source, 8, 4)
     cal = ompb.Calibrator.fit(forecaster, source, context=8, horizon=4, season=12)
-    assert not cal.law.features.has_profile
+    assert not cal.source.features.has_profile
+    assert "profile" not in cal.online.mixture.names
     assert all(f is None or np.isfinite(f.mean).all() for f in map(cal.stream(forecaster).step, target))

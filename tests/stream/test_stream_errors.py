@@ -177,7 +177,7 @@ def test_masked_cells_are_missing() -> None:
     holes[20:24, 0] = np.nan
     masked = np.ma.masked_invalid(holes)
     masked.data[20:24, 0] = -9999
-    assert fit(source=masked).law.head.weights.tobytes() == fit(source=holes).law.head.weights.tobytes()
+    assert fit(source=masked).source.base_variance.tobytes() == fit(source=holes).source.base_variance.tobytes()
     by_mask, by_nan = running(), running()
     by_mask.step(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
     by_nan.step([np.nan, 2.0])
@@ -231,7 +231,7 @@ def test_frames_are_tables() -> None:
     for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
         cal = fit(source=frame)
         assert cal.names == ("a", "b")
-        assert cal.law.head.weights.tobytes() == from_array.law.head.weights.tobytes()
+        assert cal.source.base_variance.tobytes() == from_array.source.base_variance.tobytes()
 
 
 def test_objects_with_a_forecast_method() -> None:
@@ -239,7 +239,7 @@ def test_objects_with_a_forecast_method() -> None:
         def forecast(self, windows: Floats) -> Floats:
             return profile(windows)
 
-    assert fit(Model()).law.head.weights.tobytes() == fit().law.head.weights.tobytes()
+    assert fit(Model()).source.base_variance.tobytes() == fit().source.base_variance.tobytes()
 
 
 def test_files_that_are_not_ours(tmp_path: Path) -> None:

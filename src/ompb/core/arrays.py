@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from array_api_compat import array_namespace
 
-# The array-API standard has no static type yet; shapes are given in docstrings and trailing comments.
+# The array-API standard has no static type yet; shapes are given in docstrings, annotations and trailing comments.
 Array: TypeAlias = Any
 
 # NumPy 2 is its own array-API namespace; the wrappers others need would cost a microsecond a call.
@@ -23,10 +23,15 @@ def namespace(array: Array) -> Any:
     return found
 
 
+def zeros(like: Array, *shape: int) -> Array:
+    """Zeros of that shape, of the type and on the device of another array."""
+    return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
+
+
 def over_series(per_lane: Array, channels: int) -> Array:
     """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...)."""
     xp = namespace(per_lane)
     shape = per_lane.shape
     lanes = xp.reshape(per_lane, (shape[0] // channels, channels, -1))
-    mean = xp.matmul(xp.full((1, channels), 1 / channels, dtype=per_lane.dtype), lanes)
+    mean = xp.matmul(xp.full((1, channels), 1 / channels, dtype=per_lane.dtype, device=per_lane.device), lanes)
     return xp.reshape(mean, (shape[0] // channels, *shape[1:]))

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace
+from ompb.shapes import Dim, Shape
 
 # A basis function that adds less than this share of itself to the others is left out.
 INDEPENDENT = 1e-3
@@ -52,17 +54,25 @@ def horizon_basis(leads: Array, season: int | None, size: int) -> Array:
     return xp.stack(columns, axis=-1) / math.sqrt(horizon)
 
 
+class View(NamedTuple):
+    """What all members see of n windows of N lanes, standardised."""
+
+    base: Array  # what the forecaster says of the rows ahead: (N, n, H)
+    features: Array  # phi: (N, n, F)
+    profile: Array  # the seasonal profile, or the level where there is none: (N, n, H)
+
+
 @dataclass(frozen=True)
 class FeatureMap:
-    """From windows (N, n, L) and base forecasts (N, n, H) to features (N, n, F).
+    """From windows (N, n, L) and base forecasts (N, n, H) to what members see of them.
 
     Everything is linear in the window and the base forecast, so it is kept as matrices: with l = w a the level,
     p = w R the profile and d = w D, phi = [1, (w R - l) B, w D, (z - l) B].
     """
 
-    from_window: Array  # (L, F + H): the features' part, then R
-    from_base: Array  # (H, F)
-    of_window: int  # G: the first so many features know the window alone
+    from_window: Annotated[Array, Shape("L F+H")]  # the features' part, then R
+    from_base: Annotated[Array, Shape("H F")]
+    of_window: Annotated[int, Dim("G")]  # the first so many features know the window alone
     has_profile: bool  # else R repeats the level
 
     @classmethod
@@ -91,13 +101,13 @@ class FeatureMap:
         """F, the number of features."""
         return int(self.from_base.shape[1])
 
-    def __call__(self, windows: Array, base: Array) -> tuple[Array, Array]:
-        """Features (N, n, F) and the profile (N, n, H); where there is none, the level in its place."""
+    def view(self, windows: Array, base: Array) -> View:
+        """What members see of windows (N, n, L) and base forecasts (N, n, H), both standardised."""
         xp = namespace(windows)
         seen = xp.matmul(windows, self.from_window)
         phi = seen[..., : self.size] + xp.matmul(base, self.from_base)
         phi[..., 0] = 1.0
-        return phi, seen[..., self.size :]
+        return View(base, phi, seen[..., self.size :])
 
 
 def seasonal_profile(leads: Array, season: int, context: int) -> Array:

@@ -1,13 +1,12 @@
-r"""How far to trust the head: a mixture whose first member is the bare forecaster.
+r"""How far to trust the mixture: the belief in each of its voices, of which one is the bare forecaster.
 
-Members are, in this order, the backbone, the seasonal profile (where there is one), the window regression and the
-heads. The belief in one is the likelihood of Gaussian errors, twice `evidence` of them, whose variance is profiled out.
+The belief in a voice is the likelihood of Gaussian errors, twice `evidence` of them, whose variance is profiled out.
 Losses are smoothed as if, beside the n revealed rows, `caution` more had been forecast by all as well as by the best:
 
 .. math:: b_i \propto \pi_i \, \bigl(n \, \bar\ell_i + caution \cdot \min_j \bar\ell_j\bigr)^{-evidence}
 
 So a large difference in loss opens the gate within a few rows, and a small one has to last. Here l is the discounted
-mean over revealed rows of the member's squared error, n their discounted count. Within a row, lead h counts 1/h: every
+mean over revealed rows of the voice's squared error, n their discounted count. Within a row, lead h counts 1/h: every
 octave of leads says as much as any other, so that near leads, of which most is heard and least is chance, are not
 drowned by the many far ones. The gate is the mass off the backbone. Before any outcome, and where that mass is below
 `CLOSED`, it is exactly zero: the forecast is the backbone's own.
@@ -16,10 +15,12 @@ drowned by the many far ones. The gate is the mass off the backbone. Before any 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from ompb.core.arrays import Array, namespace, over_series
-from ompb.settings import GateMode, Settings
+from ompb.core.arrays import Array, namespace, over_series, zeros
+from ompb.shapes import Shape
 
+GateMode = Literal["channel", "shared", "open"]
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
 # Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
@@ -28,70 +29,77 @@ TINY = 1e-300
 OVERFLOW = 600.0
 
 
-@dataclass
+@dataclass(frozen=True)
+class GateOptions:
+    """Of the gate."""
+
+    mode: GateMode = "channel"  # one per channel, one for all, or always open
+    discount: float = 0.997
+    evidence: float = 12.0  # weight ~ loss ** -evidence
+    caution: float = 200.0  # rows in which all voices are taken to do as well as the best
+
+
+@dataclass(frozen=True)
+class GateState:
+    """What was heard of K voices on N lanes."""
+
+    loss: Annotated[Array, Shape("N K")]  # discounted sum over rows
+    rows: Annotated[Array, Shape("N")]  # discounted count of rows
+
+
+@dataclass(frozen=True)
 class Gate:
-    """Discounted losses of K members on N lanes, and the weights they imply."""
+    """From what was heard to the weights of the K voices."""
 
     prior: Array  # (K,)
     backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
     leads: Array  # what lead h counts, 1/h: (H,)
-    loss: Array  # discounted sum over rows: (N, K)
-    rows: Array  # discounted count of rows: (N,)
-    discount: float
-    evidence: float
-    caution: float
-    mode: GateMode
     channels: int
+    options: GateOptions
 
     @classmethod
-    def start(cls, lanes: int, horizon: int, prior: Array, channels: int, settings: Settings) -> Gate:
-        """Nothing heard of N lanes yet."""
+    def of(cls, prior: Array, backbone: Array, horizon: int, channels: int, options: GateOptions) -> Gate:
+        """A gate for leads 1 .. H."""
         xp = namespace(prior)
-        return cls(
-            prior=prior,
-            backbone=xp.astype(xp.arange(prior.shape[0]) == 0, prior.dtype),
-            leads=1 / xp.arange(1, horizon + 1, dtype=prior.dtype),
-            loss=xp.zeros((lanes, prior.shape[0]), dtype=prior.dtype),
-            rows=xp.zeros(lanes, dtype=prior.dtype),
-            discount=settings.gate_discount,
-            evidence=settings.evidence,
-            caution=settings.caution,
-            mode=settings.gate,
-            channels=channels,
-        )
+        leads = 1 / xp.arange(1, horizon + 1, dtype=prior.dtype, device=prior.device)
+        return cls(prior, backbone, leads, channels, options)
 
-    def fade(self) -> None:
-        """A row has passed."""
-        self.loss *= self.discount
-        self.rows *= self.discount
+    def start(self, lanes: int) -> GateState:
+        """Nothing heard of N lanes yet."""
+        return GateState(zeros(self.prior, lanes, self.prior.shape[0]), zeros(self.prior, lanes))
 
-    def learn(self, errors: Array, heard: Array, age: int) -> None:
-        """Take in the members' errors (N, K, H) on a row, 0 but where ``heard`` (N, H) is 1, ``age`` rows late."""
+    def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:
+        """A row has passed; errors (N, K, H) of the voices, 0 but where ``observed`` (N, H) is 1."""
+        faded = GateState(self.options.discount * state.loss, self.options.discount * state.rows)
+        return self.learn_late(faded, errors, observed, age=0)
+
+    def learn_late(self, state: GateState, errors: Array, observed: Array, age: int) -> GateState:
+        """Errors of a row that came ``age`` rows late."""
         xp = namespace(errors)
-        counted = xp.matmul(heard, self.leads)
-        weight = xp.astype(counted > 0, counted.dtype) * self.discount**age
-        self.loss += (weight / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
-        self.rows += weight
+        counted = xp.matmul(observed, self.leads)
+        weight = xp.astype(counted > 0, counted.dtype) * self.options.discount**age
+        loss = (weight / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
+        return GateState(state.loss + loss, state.rows + weight)
 
-    def belief(self) -> Array:
-        """Posterior weights of the members, (N, K); the prior before any outcome."""
-        xp = namespace(self.loss)
-        loss, rows = self.loss, self.rows
-        if self.mode == "shared":
+    def belief(self, state: GateState) -> Array:
+        """Posterior weights of the voices, (N, K); the prior before any outcome."""
+        xp = namespace(state.loss)
+        loss, rows = state.loss, state.rows
+        if self.options.mode == "shared":
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
         mean = loss / xp.maximum(rows, TINY)[:, None]
-        smoothed = loss + self.caution * xp.min(mean, axis=1)[:, None]
+        smoothed = loss + self.options.caution * xp.min(mean, axis=1)[:, None]
         log_loss = xp.log(smoothed + TINY)
-        log_odds = self.evidence * (log_loss[:, :1] - log_loss)
+        log_odds = self.options.evidence * (xp.matmul(log_loss, self.backbone)[:, None] - log_loss)
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
-        if self.mode == "open":
-            odds[:, 0] = 0.0
+        if self.options.mode == "open":
+            odds = odds * (1 - self.backbone)
         return odds / xp.vecdot(odds, xp.ones_like(self.prior))[:, None]
 
-    def weights(self, belief: Array) -> Array:
+    def weights(self, state: GateState, belief: Array) -> Array:
         """Weights (N, K) the forecast is mixed with: the belief, or the backbone alone where the gate is closed."""
-        xp = namespace(belief)
-        if self.mode == "open":
+        if self.options.mode == "open":
             return belief
-        shut = (self.rows == 0) | (belief[:, 0] > 1 - CLOSED)
+        xp = namespace(belief)
+        shut = (state.rows == 0) | (xp.matmul(belief, self.backbone) > 1 - CLOSED)
         return xp.where(shut[:, None], self.backbone, belief)

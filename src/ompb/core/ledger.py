@@ -1,91 +1,111 @@
 """What is known when: issued forecasts wait here, by the row they speak of, until that row arrives.
 
 Row r is spoken of by H origins, r-1 .. r-H, at leads 1 .. H. The ledger keeps them on one *page*, so that the arrival
-of a row reveals one lead of each of the last H forecasts in one look-up. Learning a cell tears it out, so that it is
-learned once; what was said of rows that have not arrived is never asked for.
+of a row reveals one lead of each of the last H forecasts in one look-up. A cell is learned once; what was said of rows
+that have not arrived is never asked for.
+
+States are values: a method that changes one returns the next. Large buffers are shared between a state and the next,
+which writes only to *dead places*: pages and origins that no call on the earlier state can read. So an earlier state
+stays good until the next one is taken in its place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, namespace, zeros
+from ompb.shapes import Shape
 
 
-@dataclass
+class Entry(NamedTuple):
+    """What was issued, lead by lead. On a page, place h-1 is what origin r-h said of row r."""
+
+    base: Annotated[Array, Shape("N P")]  # the base forecast: (N, H)
+    corrections: Annotated[Array, Shape("N K P")]  # the members' corrections to it: (N, K, H)
+    mean: Annotated[Array, Shape("N P")]  # the issued mean: (N, H)
+    precision: Annotated[Array, Shape("N P")]  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
+    shrink: Annotated[Array, Shape("N P")]  # 1 / (1 + leverage): (N, H)
+
+
+@dataclass(frozen=True)
 class Ledger:
-    """Issued values by the row they speak of, for rows at most ``patience`` rows old.
+    """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
-    ``pages`` is (N, Q, R * H): R = patience + 1 + H pages of H leads, Q quantities per forecast, the first of which is
-    NaN where nothing was said, or where it has been learned.
-    """
-
-    horizon: int
-    pages: Array
+    pages: Entry  # R pages of H leads each, in one axis: (N, ..., R * H)
+    learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod
-    def empty(cls, like: Array, lanes: int, quantities: int, horizon: int, patience: int) -> Ledger:
-        """A ledger that nothing was issued to."""
-        xp = namespace(like)
-        size = (patience + 1 + horizon) * horizon
-        return cls(horizon, xp.full((lanes, quantities, size), xp.nan, dtype=like.dtype))
+    def empty(cls, like: Array, members: int, patience: int) -> Ledger:
+        """Nothing issued yet; ``like`` is any (N, H) array."""
+        lanes, horizon = like.shape
+        pages = patience + horizon + 2  # the row to come, those it is late by, those ahead, and a dead page
+        base, mean, precision, shrink = (zeros(like, lanes, pages * horizon) for _ in range(4))
+        entry = Entry(base, zeros(like, lanes, members, pages * horizon), mean, precision, shrink)
+        return cls(entry, zeros(like, lanes, pages) > 0)
 
     @property
-    def rows(self) -> int:
-        """R, the number of pages."""
-        return int(self.pages.shape[2]) // self.horizon
+    def horizon(self) -> int:
+        """H."""
+        return int(self.pages.base.shape[1]) // int(self.learned.shape[1])
 
-    def issue(self, origin: int, quantities: Array) -> None:
-        """Enter a forecast (N, Q, H): lead h goes to the page of row ``origin + h``.
+    def issue(self, origin: int, entry: Entry) -> None:
+        """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
+        for here, leads in self._places(origin):
+            for pages, values in zip(self.pages, entry, strict=True):
+                pages[..., here] = values[..., leads]
 
-        In the flat layout the page moves by H and the place on it by 1 from lead to lead: one strided slice, or
-        two where the ring of pages wraps. As every row has an origin, each page is written whole before its row comes.
+    def pass_over(self, origin: int) -> None:
+        """No forecast was issued at this origin."""
+        for here, _ in self._places(origin):
+            self.pages.precision[..., here] = 0.0
+
+    def page(self, row: int) -> Entry:
+        """All that was said of a row: views (N, ..., H)."""
+        horizon = self.horizon
+        start = row % int(self.learned.shape[1]) * horizon
+        return Entry(*(values[..., start : start + horizon] for values in self.pages))
+
+    def is_learned(self, row: int) -> Array:
+        """Which cells (N,) of a row that has arrived have been learned."""
+        return self.learned[:, row % int(self.learned.shape[1])]
+
+    def with_learned(self, row: int, cells: Array) -> Ledger:
+        """The cells (N,) of a row that are learned from now on."""
+        learned = namespace(cells).asarray(self.learned, copy=True)
+        learned[:, row % int(self.learned.shape[1])] = cells
+        return Ledger(self.pages, learned)
+
+    def _places(self, origin: int) -> list[tuple[slice, slice]]:
+        """Where the leads of an origin go, and which leads.
+
+        From lead to lead the page moves by H and the place on it by 1: one strided slice, or two where the ring of
+        pages wraps.
         """
-        page = (origin + 1) % self.rows
-        before_wrap = min(self.horizon, self.rows - page)
-        step = self.horizon + 1
-        start = page * self.horizon
-        self.pages[..., start : start + before_wrap * step : step] = quantities[..., :before_wrap]
-        if before_wrap < self.horizon:
-            left = self.horizon - before_wrap
-            self.pages[..., before_wrap : before_wrap + left * step : step] = quantities[..., before_wrap:]
-
-    def tear_out(self, row: int, known: Array) -> tuple[Array, Array]:
-        """What was said of the known cells (N,) of a row and not learned yet; it counts as learned from now on.
-
-        Returns it (N, Q, H), at place h-1 what origin ``row - h`` said, and where there is any (N, H); 0 elsewhere.
-        """
-        xp = namespace(self.pages)
-        start = (row % self.rows) * self.horizon
-        page = self.pages[..., start : start + self.horizon]
-        marks = page[:, 0]
-        heard = known[:, None] & xp.isfinite(marks)
-        said = xp.where(heard[:, None], page, 0.0)
-        page[:, 0] = xp.where(known[:, None], xp.nan, marks)  # the first quantity marks what is there
-        return said, heard
+        horizon, pages = self.horizon, int(self.learned.shape[1])
+        page = (origin + 1) % pages
+        before_wrap = min(horizon, pages - page)
+        step, start = horizon + 1, page * horizon
+        first = (slice(start, start + before_wrap * step, step), slice(before_wrap))
+        if before_wrap == horizon:
+            return [first]
+        left = horizon - before_wrap
+        return [first, (slice(before_wrap, before_wrap + left * step, step), slice(before_wrap, None))]
 
 
-@dataclass
-class OriginRing:
-    """Vectors by origin, newest first, so that "lead h of row r" is a contiguous view.
+# A ring of vectors by origin, (..., 2 D, F): origin k sits at place -k mod D and again D further on, newest first, so
+# that "lead h of row r" is a contiguous view.
 
-    ``store`` is (..., 2 D, F): origin k sits at place -k mod D and again D further on.
-    """
 
-    store: Array
+def push(ring: Array, origin: int, vectors: Array | float) -> None:
+    """Enter the vectors (..., F) of an origin in place of those of the oldest, which must be dead."""
+    depth = int(ring.shape[-2]) // 2
+    place = -origin % depth
+    ring[..., place, :] = vectors
+    ring[..., place + depth, :] = vectors
 
-    @property
-    def depth(self) -> int:
-        """D, how many origins are kept."""
-        return int(self.store.shape[-2]) // 2
 
-    def push(self, origin: int, vectors: Array) -> None:
-        """Enter the vectors (..., F) of one origin; the oldest is dropped."""
-        place = -origin % self.depth
-        self.store[..., place, :] = vectors
-        self.store[..., place + self.depth, :] = vectors
-
-    def before(self, row: int, leads: int) -> Array:
-        """Vectors of origins row-1 .. row-leads: (..., leads, F), a view."""
-        place = (1 - row) % self.depth
-        return self.store[..., place : place + leads, :]
+def before(ring: Array, row: int, leads: int) -> Array:
+    """Vectors of origins row-1 .. row-leads: (..., leads, F), a view."""
+    place = (1 - row) % (int(ring.shape[-2]) // 2)
+    return ring[..., place : place + leads, :]

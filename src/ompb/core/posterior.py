@@ -2,250 +2,207 @@ r"""The Gaussian law of the head and its exact recursion.
 
 Per lane, discount (lambda) and lead h the residual of the base forecast is modelled as phi^T w_h + noise. Features are
 whitened so that the source's word has unit covariance: rho = N(w_h, sigma_h^2 P), from w_h = v_h (source head), P = I.
-Each origin k adds, once its lead-h row is known, one label, and now and then the source's word again:
+Each origin k that issued a forecast adds one label, and now and then the source's word is put back:
 
-.. math:: w_h(t) = \arg\min_w \sum_{k} \lambda^{t-h-k} \big[ m_{k,h} (r_{k,h} - \phi_k^T w)^2
+.. math:: w_h(t) = \arg\min_w \sum_{k} \lambda^{t-h-k} \big[ m_k (r_{k,h} - \phi_k^T w)^2
           + \omega_k \lVert w - v_h \rVert^2 \big] + \lambda^{n} \lVert w - v_h \rVert^2
 
-m says whether the label has arrived. Every `EVERY`-th origin puts back what forgetting has taken from the source's
-word: omega_k = 1 - lambda^EVERY there, else 0. Hence P never exceeds I / lambda^EVERY: a stream without excitation
-cannot wind the recursion up.
+m says whether origin k issued a forecast. Every `REFILL_EVERY`-th origin puts back what forgetting has taken from the
+source's word: omega_k = 1 - lambda^REFILL_EVERY there, else 0. Hence P never exceeds I / lambda^REFILL_EVERY: a stream
+without excitation cannot wind the recursion up.
 
-Gains depend on inputs only. While every label of a lane arrives on time all leads share one covariance, shifted
-in time: O(F^2 + F H) a row. A lane with a *hole* (a label that should have arrived) carries one covariance per
-lead until the hole is filled, for good if it never is, because each lead then has a history of its own.
+Gains depend on inputs only: g_k is fixed when origin k issues, and lead h takes its label in when row k + h arrives,
+
+.. math:: w_h \leftarrow w_h + g_k (r_{k,h} - \phi_k^T w_h),
+
+so all leads share one covariance, shifted in time: O(F^2 + F H) a row. It is kept as a square root, P = S S^T, which no
+rounding error can make indefinite. A *missing* label counts as one that came as
+the head itself forecast it (innovation 0); that value is kept. If the label comes after all, *late*, its exact effect
+is linear: delta = g_k (r - imputed), carried through what has happened to that lead since,
+
+.. math:: \delta \leftarrow (I - g_j \phi_j^T)\, \delta \quad\text{for each later origin } j,\qquad
+          \delta \leftarrow (I - \omega P)\, \delta \quad\text{at a refill.}
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-from ompb.core.arrays import Array, namespace
-from ompb.core.ledger import OriginRing
+from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.ledger import before, push
+from ompb.core.members.contract import MemberState
+from ompb.shapes import Shape
 
 # Origins between two refills of the source's word: fewer cost time, more let it fade further.
-EVERY = 64
+REFILL_EVERY = 64
 
 
-def rank_one(covariance: Array, u: Array, q: Array, weight: Array | float) -> tuple[Array, Array]:
-    r"""Add weight * phi phi^T to a precision, given u = P phi (..., F) and q = phi^T u (...): gain and covariance.
+def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
+    r"""Add phi phi^T (..., F) to a precision with P = S S^T (..., F, F): leverage (...), gain (..., F) and new root.
 
-    .. math:: g = \frac{\omega u}{1 + \omega q},\qquad P' = P - g u^T
+    .. math:: f = S^T \phi,\quad q = f^T f = \phi^T P \phi,\quad g = \frac{S f}{1 + q},\quad
+       S' = S - \frac{S f f^T}{1 + q + \sqrt{1 + q}}
     """
-    gain = u * (weight / (1 + weight * q))[..., None]
-    return gain, covariance - gain[..., :, None] * u[..., None, :]
+    xp = namespace(root)
+    f = xp.matmul(xp.matrix_transpose(root), phi[..., None])
+    u = xp.matmul(root, f)
+    q = xp.vecdot(f[..., 0], f[..., 0])
+    along = u / (1 + q + xp.sqrt(1 + q))[..., None, None]
+    return q, u[..., 0] / (1 + q)[..., None], root - along * xp.matrix_transpose(f)
 
 
-def symmetric(covariance: Array) -> Array:
-    """The symmetric part. Rounding leaves an antisymmetric rest that forgetting would blow up, 1 / lambda a row."""
-    xp = namespace(covariance)
-    return (covariance + xp.matrix_transpose(covariance)) / 2
-
-
-def gaussian_kl(mean: Array, covariance: Array, noise: Array) -> Array:
+def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
     r"""KL( N(w_h, sigma_h^2 P) || N(v_h, sigma_h^2 I) ) summed over leads, (N, M).
 
     .. math:: \tfrac12 \sum_h \big[ \mathrm{tr} P - F - \ln\det P + \lVert w_h - v_h \rVert^2 / \sigma_h^2 \big]
 
-    mean = w - v (N, M, H, F), covariance (N, M, F, F), noise = sigma_h^2 (N, H).
+    moved = w - v (N, M, H, F), root S of P = S S^T (N, M, F, F), noise = sigma_h^2 (N, H).
     """
-    xp = namespace(mean)
-    leads, size = mean.shape[-2:]
-    moved = xp.vecdot(xp.vecdot(mean, mean), 1 / noise[:, None, :])
-    log_volume = xp.linalg.slogdet(covariance)[1]
-    return 0.5 * (leads * (xp.linalg.trace(covariance) - size - log_volume) + moved)
+    xp = namespace(moved)
+    leads, size = moved.shape[-2:]
+    distance = xp.vecdot(xp.vecdot(moved, moved), 1 / noise[:, None, :])
+    trace, log_volume = xp.sum(root * root, axis=(-2, -1)), 2 * xp.linalg.slogdet(root)[1]
+    return 0.5 * (leads * (trace - size - log_volume) + distance)
 
 
-@dataclass
-class Posterior:
-    """Law of M heads (one per discount) on N lanes; see the module's equation."""
+@dataclass(frozen=True)
+class Posterior(MemberState, tag="posterior"):
+    """Law of M heads (one per discount) on N lanes, and what late labels need of the past."""
 
-    discounts: Array  # (M,)
-    omega: Array  # 1 - lambda^EVERY, what forgetting takes between two refills: (M,)
+    mean: Annotated[Array, Shape("N M H F")]  # w
+    root: Annotated[Array, Shape("N M F F")]  # S with P = S S^T after every origin so far
+    phi: Annotated[Array, Shape("N DD F")]  # features by origin, a ring; see `ompb.core.ledger`
+    gains: Annotated[Array, Shape("N M DD F")]  # gains by origin, a ring
+    pulls: Annotated[Array, Shape("N M refills F F")]  # omega P after each of the newest refills, by number
+    imputed: Annotated[Array, Shape("N M late H")]  # what the heads forecast of the newest rows' labels, by row
+    first: int | None  # the first origin taken in
+
+    @property
+    def covariance(self) -> Array:
+        """P, (N, M, F, F)."""
+        xp = namespace(self.root)
+        return xp.matmul(self.root, xp.matrix_transpose(self.root))
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """How the law of M heads moves; see the module's equations."""
+
     source: Array  # v, the source head: (N, H, F)
-    mean: Array  # w: (N, M, H, F)
-    covariance: Array  # P after every origin so far: (N, M, F, F)
-    phi: OriginRing  # (N, 2D, F)
-    gains: OriginRing  # (N, M, 2D, F)
-    pulls: Array  # omega P after each of the newest refills, by number modulo their count: (N, M, refills, F, F)
-    first: int  # the first origin taken in; -1 before it
-    holes: Array  # labels that should have arrived and have not: (N,) int
-    irregular: Array  # lanes with holes: (n,) int
-    own: Array  # their covariances, one per lead: (n, M, H, F, F)
+    discounts: Array  # lambda: (M,)
+    patience: int  # rows that a label may be late
 
-    @classmethod
-    def start(cls, source: Array, discounts: Array, patience: int) -> Posterior:
-        """The source's word, v (N, H, F), with P = I."""
-        xp = namespace(source)
-        (lanes, leads, size), heads = source.shape, discounts.shape[0]
-        depth = leads + patience + 1
-
-        def zeros(*shape: int) -> Array:
-            return xp.zeros(shape, dtype=source.dtype)
-
-        return cls(
-            discounts=discounts,
-            omega=1 - discounts**EVERY,
-            source=source,
-            mean=zeros(lanes, heads, leads, size) + source[:, None],
-            covariance=zeros(lanes, heads, size, size) + xp.eye(size, dtype=source.dtype),
-            phi=OriginRing(zeros(lanes, 2 * depth, size)),
-            gains=OriginRing(zeros(lanes, heads, 2 * depth, size)),
-            pulls=zeros(lanes, heads, leads // EVERY + 2, size, size),
-            first=-1,
-            holes=xp.zeros((lanes,), dtype=xp.int64),
-            irregular=xp.zeros((0,), dtype=xp.int64),
-            own=zeros(0, heads, leads, size, size),
+    def start(self) -> Posterior:
+        """The source's word, with P = I."""
+        xp = namespace(self.source)
+        (lanes, leads, size), heads = self.source.shape, int(self.discounts.shape[0])
+        rings = 2 * (leads + self.patience + 2)
+        kept = (leads + self.patience) // REFILL_EVERY + 3
+        unit = xp.eye(size, dtype=self.source.dtype, device=self.source.device)
+        return Posterior(
+            mean=zeros(self.source, lanes, heads, leads, size) + self.source[:, None],
+            root=zeros(self.source, lanes, heads, size, size) + unit,
+            phi=zeros(self.source, lanes, rings, size),
+            gains=zeros(self.source, lanes, heads, rings, size),
+            pulls=zeros(self.source, lanes, heads, kept, size, size),
+            imputed=zeros(self.source, lanes, heads, self.patience + 2, leads),
+            first=None,
         )
 
     @property
     def leads(self) -> int:
         """H."""
-        return int(self.mean.shape[2])
+        return int(self.source.shape[1])
 
     @property
-    def size(self) -> int:
-        """F."""
-        return int(self.mean.shape[3])
+    def omega(self) -> Array:
+        """What forgetting takes between two refills: (M,)."""
+        return 1 - self.discounts**REFILL_EVERY
 
-    def correction(self, phi: Array) -> Array:
+    def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.matrix_transpose(xp.matmul(self.mean, xp.matrix_transpose(phi)[:, None]))
+        return xp.matrix_transpose(xp.matmul(state.mean, xp.matrix_transpose(phi)[:, None]))
 
-    def leverage(self, phi: Array) -> Array:
+    def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.vecdot(xp.matmul(phi[:, None], self.covariance), phi[:, None])
+        projected = xp.matmul(phi[:, None], state.root)
+        return xp.vecdot(projected, projected)
 
-    def take_in(self, origin: int, phi: Array) -> Array:
-        """The inputs of an origin, whitened (N, F): fixes its gains. Returns the leverage phi^T P phi (N, M)."""
-        xp = namespace(phi)
-        if self.first < 0:
-            self.first = origin
-        discounted = self.covariance / self.discounts[:, None, None]
-        u = xp.matmul(discounted, phi[:, None, :, None])[..., 0]
-        q = xp.vecdot(u, phi[:, None])
-        gain, self.covariance = rank_one(discounted, u, q, 1.0)
-        self.phi.push(origin, phi)
-        self.gains.push(origin, gain)
-        if self._refills(origin):
-            self.covariance = self._refilled(self.covariance)
-            self.pulls[:, :, self._number(origin)] = self.omega[:, None, None] * self.covariance
-        return q
+    def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Posterior]:
+        """The inputs of an origin, whitened (N, F), fix its gains. Returns the leverage phi^T P phi (N, M), too."""
+        q, gain, root = rank_one(self._faded(state), phi[:, None])
+        push(state.phi, origin, phi)
+        push(state.gains, origin, gain)
+        return q, self._moved_on(state, origin, root)
 
-    def absorb(self, row: int, residual: Array, heard: Array) -> None:
-        """Row ``row`` has arrived on time: residual (N, H) of lead h of origin row - h; heard (N, H) is 1 where there
-        is one, else 0.
-        """  # noqa: D205
-        if self.first < 0:
-            return
+    def pass_over(self, state: Posterior, origin: int) -> Posterior:
+        """No forecast at this origin: the past fades, and nothing is taken in."""
+        push(state.phi, origin, 0.0)
+        push(state.gains, origin, 0.0)
+        if state.first is None:
+            return state
+        return self._moved_on(state, origin, self._faded(state))
+
+    def absorb(self, state: Posterior, row: int, residual: Array, observed: Array) -> Posterior:
+        """The newest row has arrived: residual (N, H) of lead h of origin row - h; observed (N, H) is 1 where known."""
+        if state.first is None:
+            return state
         xp = namespace(residual)
-        self._open_holes(row, heard[:, 0] == 0)
-        gains = self.gains.before(row, self.leads)
-        if self.irregular.shape[0]:
-            gains = self._with_own_gains(row, heard, gains)
-        said = xp.vecdot(self.mean, self.phi.before(row, self.leads)[:, None])
-        self.mean += gains * ((residual[:, None] - said) * heard[:, None])[..., None]
-        for origin in self._refills_before(row):
-            place = row - 1 - origin
-            moved = self.mean[:, :, place] - self.source[:, None, place]
-            self.mean[:, :, place] -= xp.matmul(self._pull(row, origin), moved[..., None])[..., 0]
+        forecast = xp.vecdot(state.mean, before(state.phi, row, self.leads)[:, None])
+        innovation = (residual[:, None] - forecast) * observed[:, None]
+        mean = state.mean + before(state.gains, row, self.leads) * innovation[..., None]
+        state.imputed[:, :, row % (self.patience + 2)] = forecast
+        for place, pull in self._pulls(state, row):
+            mean[:, :, place] -= xp.matmul(pull, (mean[:, :, place] - self.source[:, None, place])[..., None])[..., 0]
+        return replace(state, mean=mean)
 
-    def absorb_late(self, row: int, newest: int, residual: Array, heard: Array) -> None:
-        """Cells of an older row arrived while ``newest`` is the newest row; the order of arrival does not matter."""
+    def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
+        """Labels of an older row arrived while ``newest`` is the newest one: as if they had come on time."""
+        if state.first is None:
+            return state
         xp = namespace(residual)
-        places = [i for i, lane in enumerate(self.irregular) if bool(heard[int(lane), 0])]
-        if not places:
-            return
-        here = xp.asarray(places, dtype=xp.int64)
-        lanes = self.irregular[here]
-        phi = self.phi.before(row, self.leads)[lanes][:, None]
-        u = xp.matmul(self.own[here], phi[..., None])[..., 0]
-        weight = (self.discounts ** (newest - row))[:, None]
-        gain, self.own[here] = rank_one(self.own[here], u, xp.vecdot(u, phi), weight)
-        innovation = (residual[lanes][:, None] - xp.vecdot(self.mean[lanes], phi)) * heard[lanes][:, None]
-        self.mean[lanes] = self.mean[lanes] + gain * innovation[..., None]
-        self.holes[lanes] = self.holes[lanes] - 1
-        self._close_holes()
+        imputed = state.imputed[:, :, row % (self.patience + 2)]
+        surprise = (residual[:, None] - imputed) * observed[:, None]
+        delta = before(state.gains, row, self.leads) * surprise[..., None]  # (N, M, H, F)
+        for later in range(row, newest + 1):
+            if later > row:
+                along = xp.vecdot(delta, before(state.phi, later, self.leads)[:, None])
+                delta = delta - before(state.gains, later, self.leads) * along[..., None]
+            for place, pull in self._pulls(state, later):
+                delta[:, :, place] -= xp.matmul(pull, delta[:, :, place][..., None])[..., 0]
+        return replace(state, mean=state.mean + delta)
 
-    def _refills(self, origin: int) -> bool:
-        """Whether an origin puts the source's word back."""
-        return (origin - self.first) % EVERY == 0
+    def _faded(self, state: Posterior) -> Array:
+        """The root of P / lambda."""
+        return state.root / namespace(state.root).sqrt(self.discounts)[:, None, None]
 
-    def _refills_before(self, row: int) -> range:
-        """The origins row-H .. row-1 that do."""
-        oldest = max(self.first, row - self.leads)
-        return range(oldest + (self.first - oldest) % EVERY, row, EVERY)
+    def _moved_on(self, state: Posterior, origin: int, root: Array) -> Posterior:
+        """The state after an origin, with the source's word put back where that is due."""
+        xp = namespace(root)
+        first = origin if state.first is None else state.first
+        if (origin - first) % REFILL_EVERY == 0:
+            root = self._refilled(root)
+            number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
+            state.pulls[:, :, number] = self.omega[:, None, None] * xp.matmul(root, xp.matrix_transpose(root))
+        return replace(state, root=root, first=first)
 
-    def _number(self, origin: int) -> int:
-        """Place of a refill among those kept."""
-        return (origin - self.first) // EVERY % int(self.pulls.shape[2])
+    def _refilled(self, root: Array) -> Array:
+        r"""The root of (P^-1 + omega I)^-1 = S (I + omega S^T S)^-1 S^T: S L^-T with L L^T = I + omega S^T S."""
+        xp = namespace(root)
+        turned = xp.matrix_transpose(root)
+        unit = xp.eye(root.shape[-1], dtype=root.dtype, device=root.device)
+        lower = xp.linalg.cholesky(unit + self.omega[:, None, None] * xp.matmul(turned, root))
+        return xp.matrix_transpose(xp.linalg.solve(lower, turned))
 
-    def _refilled(self, covariance: Array) -> Array:
-        """(P^-1 + omega I)^-1, with P (..., M, F, F)."""
-        xp = namespace(covariance)
-        unit = self.omega[:, None, None] * xp.eye(self.size, dtype=covariance.dtype)
-        return symmetric(xp.linalg.inv(xp.linalg.inv(covariance) + unit))
-
-    def _pull(self, row: int, origin: int) -> Array:
-        """The pull omega P on the lead that a refill now reaches, (N, M, F, F): the shared one, or a lane's own."""
-        xp = namespace(self.mean)
-        shared = self.pulls[:, :, self._number(origin)]
-        if not self.irregular.shape[0]:
-            return shared
-        place = row - 1 - origin
-        self.own[:, :, place] = self._refilled(self.own[:, :, place])
-        pull = xp.asarray(shared, copy=True)
-        pull[self.irregular] = self.omega[:, None, None] * self.own[:, :, place]
-        return pull
-
-    def _open_holes(self, row: int, missing: Array) -> None:
-        """Give every lane whose label did not arrive covariances of its own."""
-        xp = namespace(self.mean)
-        if not bool(xp.any(missing)):
-            return
-        self.holes += xp.astype(missing, self.holes.dtype)
-        known = {int(lane) for lane in self.irregular}
-        new = [lane for lane in range(missing.shape[0]) if bool(missing[lane]) and lane not in known]
-        if new:
-            lanes = xp.asarray(new, dtype=xp.int64)
-            self.irregular = xp.concat([self.irregular, lanes])
-            self.own = xp.concat([self.own, self._per_lead_covariance(row, lanes)])
-
-    def _close_holes(self) -> None:
-        """Lanes whose holes are all filled share their covariance between leads again."""
-        xp = namespace(self.mean)
-        still = [i for i, lane in enumerate(self.irregular) if int(self.holes[int(lane)]) > 0]
-        if len(still) < self.irregular.shape[0]:
-            keep = xp.asarray(still, dtype=xp.int64)
-            self.irregular, self.own = self.irregular[keep], self.own[keep]
-
-    def _per_lead_covariance(self, row: int, lanes: Array) -> Array:
-        """P as it was after origin row-1-h, for every lead h: (n, M, H, F, F). Walks the precision back in time."""
-        xp = namespace(self.mean)
-        phi = self.phi.before(row, self.leads)[lanes][:, None]
-        precision = xp.linalg.inv(self.covariance[lanes])
-        unit = self.omega[:, None, None] * xp.eye(self.size, dtype=phi.dtype)
-        steps = []
-        for place in range(self.leads):
-            origin = row - 1 - place
-            if origin >= self.first:
-                f = phi[:, :, place]
-                added = f[..., :, None] * f[..., None, :] + (unit if self._refills(origin) else 0.0)
-                precision = (precision - added) / self.discounts[:, None, None]
-            steps.append(precision)
-        return xp.linalg.inv(xp.stack(steps, axis=2))
-
-    def _with_own_gains(self, row: int, heard: Array, gains: Array) -> Array:
-        """Gains (N, M, H, F) with those of the lanes with holes put in, each of whose leads moves on by one row."""
-        xp = namespace(self.mean)
-        gains = xp.asarray(gains, copy=True)
-        origins = xp.arange(row - 1, row - 1 - self.leads, -1)
-        discount = xp.where(origins >= self.first, self.discounts[:, None], 1.0)
-        phi = self.phi.before(row, self.leads)[self.irregular][:, None]
-        own = self.own / discount[..., None, None]
-        u = xp.matmul(own, phi[..., None])[..., 0]
-        gains[self.irregular], own = rank_one(own, u, xp.vecdot(u, phi), heard[self.irregular][:, None])
-        self.own = symmetric(own)
-        return gains
+    def _pulls(self, state: Posterior, row: int) -> Iterator[tuple[int, Array]]:
+        """For each origin in row-H .. row-1 that refilled: the place of its lead at this row, and its pull omega P."""
+        first = state.first
+        assert first is not None  # else nothing has been taken in
+        oldest = max(first, row - self.leads)
+        for origin in range(oldest + (first - oldest) % REFILL_EVERY, row, REFILL_EVERY):
+            number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
+            yield row - 1 - origin, state.pulls[:, :, number]

@@ -1,0 +1,1 @@
+"""The certificate: its windows, its terms, its kinds of complexity, and what outcomes prove afterwards."""

@@ -1,0 +1,91 @@
+"""The certificate windows, and how a mixture is read on windows whose outcomes are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ompb.core.arrays import Array, namespace, over_series
+from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
+from ompb.core.features import View
+from ompb.core.mixture import Mixture, States
+from ompb.shapes import Shape
+
+
+@dataclass(frozen=True)
+class CertificateWindows:
+    """n windows of N lanes with their outcomes, as the mixture's members see them.
+
+    Where an outcome is missing the base forecast stands in for it: that leaves the differences between voices as they
+    are, and its weight in the risk is zero.
+    """
+
+    seen: tuple[Annotated[Array, Shape("N m any")], ...]  # what each member needs of them
+    residual: Annotated[Array, Shape("N m H")]  # outcome less base forecast
+    weight: Annotated[Array, Shape("N m H")]  # of each lead in the series' mean squared error times C
+
+    @classmethod
+    def of(cls, mixture: Mixture, view: View, outcomes: Array, channels: int) -> CertificateWindows:
+        """Windows with their outcomes (N, n, H), NaN where missing; each window has a known one."""
+        xp = namespace(outcomes)
+        known = xp.isfinite(outcomes)
+        residual = xp.where(known, outcomes - view.base, 0.0)
+        cells = over_series(xp.sum(xp.astype(known, outcomes.dtype), axis=-1), channels)  # (S, n), per channel
+        weight = xp.where(known, 1 / xp.repeat(cells, channels, axis=0)[..., None], 0.0)
+        return cls(mixture.see(view), residual, weight)
+
+    def __len__(self) -> int:
+        return int(self.residual.shape[1])
+
+    def part(self, first: int, last: int) -> CertificateWindows:
+        """The windows first .. last - 1."""
+        here = slice(first, last)
+        seen = tuple(one[:, here] for one in self.seen)
+        return CertificateWindows(seen, self.residual[:, here], self.weight[:, here])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a mixture on windows: its risk, its disagreement, how far it has moved. All in closed form."""
+
+    mixture: Mixture
+    channels: int
+    uniforms: Array  # numbers that draw voices, drawn once: (draws, N); none = expectation in closed form
+
+    def look(self, windows: CertificateWindows, states: States) -> tuple[Array, Array]:
+        """Expected squared error of every voice (N, n, K) and pair statistics (N, n, K * K + K).
+
+        A voice's error is that of its mean plus its own variance.
+        """
+        xp = namespace(windows.residual)
+        speech = self.mixture.speak(states, windows.seen)
+        errors = windows.residual[:, None] - speech.corrections  # (N, K, n, H)
+        squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
+        noise = xp.matmul(self.mixture.noise, xp.matrix_transpose(windows.weight))  # (N, K, n)
+        return xp.matrix_transpose(squared + speech.leverage * noise), pair_statistics(errors, speech.leverage)
+
+    def risk(self, squared: Array, belief: Array) -> Array:
+        """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""
+        xp = namespace(belief)
+        return over_series(xp.matmul(squared, belief[..., None])[..., 0], self.channels)
+
+    def expected_pair(self, belief: Array) -> Array:
+        """Coefficients (N, K * K + K, 1) of the expected gap."""
+        return expected_pair(belief, namespace(belief).mean(self.mixture.noise, axis=-1))
+
+    def pairs(self, belief: Array) -> Array:
+        """Coefficients (N, K * K + K, pairs) of the law over pairs; without draws the expectation, as one "pair"."""
+        if self.uniforms.shape[0] == 0:
+            return self.expected_pair(belief)
+        return drawn_pairs(belief, namespace(belief).mean(self.mixture.noise, axis=-1), self.uniforms)
+
+    def gaps(self, statistics: Array, pairs: Array) -> Array:
+        """||h - h'||^2 / (H C) of each pair on windows of these pair statistics, (S, n, pairs)."""
+        return over_series(namespace(statistics).matmul(statistics, pairs), self.channels)
+
+    def posterior_shift(self, states: States, belief: Array) -> Array:
+        """KL(rho_t || source posterior) of a series, (S,): at most KL(belief || prior) + sum_i belief_i KL_i."""
+        xp = namespace(belief)
+        ratio = xp.where(belief > 0, belief, 1.0) / xp.where(belief > 0, self.mixture.prior, 1.0)
+        moved = xp.vecdot(belief, xp.log(ratio) + self.mixture.shift(states))
+        return self.channels * over_series(moved, self.channels)

@@ -1,0 +1,1 @@
+"""Members of the mixture, one file each. `ompb.core.mixture` lists them."""

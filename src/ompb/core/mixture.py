@@ -1,0 +1,113 @@
+"""The mixture: all members together, as K voices with names and a prior.
+
+A member is one class in one file of `ompb.core.members`; it joins by being imported and named here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.features import FeatureMap, View
+from ompb.core.members.backbone import NAME, Backbone
+from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Voices
+from ompb.core.members.head import SourceHead
+from ompb.core.members.profile import Profile
+from ompb.core.members.regression import WindowRegression
+
+# The members of the mixture, in order; `Settings.members` may name others.
+MEMBERS = (Backbone, Profile, WindowRegression, SourceHead)
+
+States: TypeAlias = tuple[MemberState | None, ...]
+
+
+def learners(names: tuple[str, ...], features: FeatureMap, options: MemberOptions) -> list[Learner]:
+    """Who learns the members of these names; those that the features leave nothing to say are left out."""
+    asked = (Member.named(name).learner(features, options) for name in names)
+    return [learner for learner in asked if learner is not None]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """K voices on N lanes. What belongs to one member is a tuple over members, what to one voice an axis of K."""
+
+    members: tuple[Voices, ...]
+    prior: Array  # belief in each voice before any outcome: (K,)
+    backbone: Array  # 1 for the bare forecaster, else 0: (K,)
+    noise: Array  # variance of each lead that one unit of a voice's leverage stands for: (N, K, H)
+
+    @classmethod
+    def of(cls, members: tuple[Member, ...], backbone_prior: float, options: MemberOptions, like: Array) -> Mixture:
+        """The members online; ``like`` is any (N, H) array. The voices beside the backbone share the rest evenly."""
+        xp = namespace(like)
+        voices = tuple(member.voices(options) for member in members)
+        names = tuple(name for one in voices for name in one.names)
+        others = len(names) - 1
+        rest = (1 - backbone_prior) / max(others, 1)
+        prior = [(backbone_prior if others else 1.0) if name == NAME else rest for name in names]
+        noise = []
+        for one in voices:
+            of_one = one.noise
+            noise += [zeros(like, *like.shape) if of_one is None else of_one for _ in one.names]
+        return cls(
+            members=voices,
+            prior=xp.asarray(prior, dtype=like.dtype, device=like.device),
+            backbone=xp.asarray([float(name == NAME) for name in names], dtype=like.dtype, device=like.device),
+            noise=xp.stack(noise, axis=1),
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the K voices."""
+        return tuple(name for member in self.members for name in member.names)
+
+    def start(self) -> States:
+        """The states a stream starts with."""
+        return tuple(member.start() for member in self.members)
+
+    def see(self, view: View) -> tuple[Array, ...]:
+        """What each member needs of n windows."""
+        return tuple(member.see(view) for member in self.members)
+
+    def speak(self, states: States, seen: tuple[Array, ...]) -> Speech:
+        """What all voices say of n windows: corrections (N, K, n, H), leverage (N, K, n)."""
+        parts = [member.speak(*pair) for member, *pair in zip(self.members, states, seen, strict=True)]
+        return _joined(parts)
+
+    def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Speech, States]:
+        """What all voices say of the window of a new origin, and their states after it."""
+        parts = [m.issue(state, origin, one) for m, state, one in zip(self.members, states, seen, strict=True)]
+        return _joined([speech for speech, _ in parts]), tuple(state for _, state in parts)
+
+    def pass_over(self, states: States, origin: int) -> States:
+        """The states after an origin without a forecast."""
+        return self._each("pass_over", states, origin)
+
+    def learn(self, states: States, row: int, residual: Array, observed: Array) -> States:
+        """The states once the newest row is known."""
+        return self._each("learn", states, row, residual, observed)
+
+    def learn_late(self, states: States, row: int, newest: int, residual: Array, observed: Array) -> States:
+        """The states once an older row is known."""
+        return self._each("learn_late", states, row, newest, residual, observed)
+
+    def shift(self, states: States) -> Array:
+        """KL of each voice's law to the one it started with, (N, K); 0 for those that never move."""
+        xp = namespace(self.noise)
+        parts = []
+        for member, state in zip(self.members, states, strict=True):
+            shift = member.shift(state)
+            parts.append(zeros(self.noise, self.noise.shape[0], len(member.names)) if shift is None else shift)
+        return xp.concat(parts, axis=1)
+
+    def _each(self, method: str, states: States, *arguments: Any) -> States:
+        pairs = zip(self.members, states, strict=True)
+        return tuple(getattr(member, method)(state, *arguments) for member, state in pairs)
+
+
+def _joined(parts: list[Speech]) -> Speech:
+    """Several members' speech as one, voices in their order."""
+    xp = namespace(parts[0].corrections)
+    return Speech(*(xp.concat(field, axis=1) for field in zip(*parts, strict=True)))

@@ -1,0 +1,178 @@
+"""The online stage on lanes: what one row does to any number of them at once.
+
+reveal   a row arrived: unless the guard hides them, its labels go from the ledger to the members, the gate, the
+         intervals and the realised risk
+issue    a window and a base forecast give a correction, an interval and a certificate, and enter the ledger
+
+Each of them takes a state and returns the next; an earlier state stays good until the next one takes its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ompb.core.arrays import Array, namespace
+from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
+from ompb.core.certificate.realised import RealisedRisks, RealisedState
+from ompb.core.features import FeatureMap
+from ompb.core.gate import Gate, GateState
+from ompb.core.guard import Guard, GuardState
+from ompb.core.intervals import IntervalRule, IntervalState
+from ompb.core.ledger import Entry, Ledger
+from ompb.core.mixture import Mixture, States
+
+
+class Issued(NamedTuple):
+    """A forecast of N lanes, standardised, as a correction to the base forecast."""
+
+    correction: Array  # (N, H); exactly 0 where the gate is closed
+    gate: Array  # (N,)
+    sd: Array  # (N, H)
+    half_widths: Array  # (N, levels)
+    certificate: Reading | None
+
+
+class Labels(NamedTuple):
+    """What a row reveals, by lead; 0 where nothing is observed."""
+
+    residual: Array  # outcome less base forecast: (N, H)
+    errors: Array  # outcome less each voice's forecast: (N, K, H)
+    issued_error: Array  # outcome less issued mean: (N, H)
+    observed: Array  # 1 where there is a label, else 0: (N, H)
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    """All that rows have taught about N lanes."""
+
+    members: States
+    gate: GateState
+    intervals: IntervalState
+    guard: GuardState
+    ledger: Ledger
+    certificate: CertificateState | None
+    realised: RealisedState
+
+
+@dataclass(frozen=True)
+class Online:
+    """The rules of the online stage for N lanes; nothing here changes as rows arrive."""
+
+    features: FeatureMap
+    mixture: Mixture
+    gate: Gate
+    intervals: IntervalRule
+    guard: Guard
+    certifier: Certifier | None
+    realised: RealisedRisks
+    base_variance: Array  # mean squared error of the bare forecaster on the source: (N, H)
+    patience: int  # rows that a label may be late
+    learns: bool  # False: members and gate stay as the source left them
+
+    def start(self) -> OnlineState:
+        """The state in which a stream starts: the source's word, a closed gate."""
+        members = self.mixture.start()
+        like = self.base_variance
+        return OnlineState(
+            members=members,
+            gate=self.gate.start(like.shape[0]),
+            intervals=self.intervals.start(like),
+            guard=self.guard.start(like),
+            ledger=Ledger.empty(like, len(self.mixture.names), self.patience),
+            certificate=None if self.certifier is None else self.certifier.start(members),
+            realised=self.realised.start(like),
+        )
+
+    def reveal(self, state: OnlineState, row: int, values: Array) -> tuple[Array, OnlineState]:
+        """The newest row has arrived: cells (N,), NaN where missing. Returns which of them are not believed, too."""
+        hidden, guard = self.guard.judge(state.guard, row, values)
+        known = namespace(values).isfinite(values) & ~hidden
+        page = state.ledger.page(row)
+        labels = _labels(page, values, known)
+        members, gate = state.members, state.gate
+        if self.learns:
+            members = self.mixture.learn(members, row, labels.residual, labels.observed)
+            gate = self.gate.learn(gate, labels.errors, labels.observed)
+        return hidden, OnlineState(
+            members=members,
+            gate=gate,
+            intervals=self._learn_intervals(state, page, labels),
+            guard=guard,
+            ledger=state.ledger.with_learned(row, known),
+            certificate=state.certificate,
+            realised=self.realised.learn(state.realised, row, labels.issued_error, labels.observed),
+        )
+
+    def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
+        """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing.
+
+        Returns which of them are not believed, too.
+        """
+        page = state.ledger.page(row)
+        hidden = self.guard.judge_late(page, values)
+        learned = state.ledger.is_learned(row)
+        news = namespace(values).isfinite(values) & ~hidden & ~learned
+        labels = _labels(page, values, news)
+        members, gate = state.members, state.gate
+        if self.learns:
+            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
+            gate = self.gate.learn_late(gate, labels.errors, labels.observed, age=newest - row)
+        return hidden, replace(
+            state,
+            members=members,
+            gate=gate,
+            intervals=self._learn_intervals(state, page, labels),
+            ledger=state.ledger.with_learned(row, learned | news),
+        )
+
+    def issue(self, state: OnlineState, origin: int, windows: Array, base: Array) -> tuple[Issued, OnlineState]:
+        """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
+        xp = namespace(windows)
+        seen = self.mixture.see(self.features.view(windows[:, None], base[:, None]))
+        speech, members = self.mixture.issue(state.members, origin, seen)
+        corrections = speech.corrections[:, :, 0]  # (N, K, H)
+        belief = self.gate.belief(state.gate)
+        weights = self.gate.weights(state.gate, belief) if self.learns else belief
+        correction = xp.matmul(weights[:, None], corrections)[:, 0]
+        leverage = xp.vecdot(weights, speech.leverage[..., 0])
+        sd = self.intervals.sd(state.intervals, leverage)
+        mean, shrink = base + correction, (1 / (1 + leverage))[:, None] * xp.ones_like(sd)
+        state.ledger.issue(origin, Entry(base, corrections, mean, 1 / sd, shrink))
+        reading, certificate = None, state.certificate
+        if self.certifier is not None and certificate is not None:
+            reading, certificate = self.certifier.step(certificate, members, belief, speech)
+        issued = Issued(
+            correction=correction,
+            gate=1 - xp.matmul(weights, self.mixture.backbone),
+            sd=sd,
+            half_widths=self.intervals.half_widths(state.intervals),
+            certificate=reading,
+        )
+        return issued, OnlineState(
+            members=members,
+            gate=state.gate,
+            intervals=state.intervals,
+            guard=self.guard.issue(state.guard, origin, mean, sd),
+            ledger=state.ledger,
+            certificate=certificate,
+            realised=self.realised.issue(state.realised, origin),
+        )
+
+    def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
+        """No forecast was issued at this origin."""
+        state.ledger.pass_over(origin)
+        return replace(state, members=self.mixture.pass_over(state.members, origin))
+
+    def _learn_intervals(self, state: OnlineState, page: Entry, labels: Labels) -> IntervalState:
+        return self.intervals.learn(state.intervals, labels.issued_error, page.precision, page.shrink, labels.observed)
+
+
+def _labels(page: Entry, values: Array, known: Array) -> Labels:
+    """The labels that the known cells (N,) of a row give to what was said of it."""
+    xp = namespace(values)
+    observed = xp.astype(known[:, None] & (page.precision > 0), values.dtype)
+    outcome = xp.where(known, values, 0.0)[:, None]
+    residual = (outcome - page.base) * observed
+    errors = (residual[:, None] - page.corrections) * observed[:, None]
+    return Labels(residual, errors, (outcome - page.mean) * observed, observed)
