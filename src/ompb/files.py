@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ def replacing(path: PathLike, *, parents: bool = False) -> Iterator[Path]:
     _prepare(target.parent, parents)
     mode = _mode(target)
     # Random, not the process id: containers that share a volume all write as process 1.
-    part = target.with_name(f".ompb-{secrets.token_hex(8)}.part")
+    part = target.with_name(f".ompb-{os.urandom(8).hex()}.part")
     # Nobody else reads what may be private; a file that is new gets what the umask leaves.
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600))
     try:

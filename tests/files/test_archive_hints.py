@@ -26,7 +26,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("horizon", 4, r"axis 1 of members\[1\].weights has size 3; expected: H with H = 4"),
     ("names", ["a"], r"axis 0 of members\[1\].weights has size 2; expected: C with C = 1"),
     ("names", "ab", "names is 'ab'; expected: a list"),
-    ("names", ["a", 5], r"names\[1\] is 5; expected: a str"),
+    ("names", ["a", 5], r"names\[1\] is 5; expected: text"),
     ("season", "24", "season is '24'; expected: a whole number"),
     ("options", None, "options is None; expected: the fields anchor, mode"),
     ("options", {"anchor": 1.0}, r"options is \['anchor'\]; expected: the fields anchor, mode, .* of Options"),
@@ -38,7 +38,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("options.taste", "salty", "options.taste is 'salty'; expected: one of 'sweet', 'sour'"),
     ("options.span", [3], r"options.span is \[3\]; expected: 2 items"),
     ("options.span", [3.5, 3], r"options.span\[0\] is 3.5"),
-    ("options.certificate", 1, "options.certificate is 1; expected: a bool"),
+    ("options.certificate", 1, "options.certificate is 1; expected: True or False"),
     ("members", [{"is": "bogus"}], r"members\[0\] is 'bogus'; expected: a Member, known: profile, head; import the"),
     ("members", [{"season": 3}], r"members\[0\] is None; expected: a Member"),
     ("members", [{"is": ["profile"], "season": 3}], r"members\[0\] is \['profile'\]"),
@@ -51,7 +51,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("state.certifier", None, "it has 9 arrays; expected: 8"),
     ("state.ring", [], r"state.ring is \[\]; expected: the fields rows, filled, newest of Ring"),
     ("state.total", 1.0, "state is .*; expected: the fields"),
-    ("note", 5, "note is 5; expected: a str"),
+    ("note", 5, "note is 5; expected: text"),
 )
 
 

@@ -17,7 +17,7 @@ import math
 import reprlib
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union
 from weakref import WeakKeyDictionary
@@ -257,22 +257,30 @@ def _word(words: tuple[Any, ...], node: Any, place: str) -> Any:
 
 
 def _scalar(hint: Any, node: Any, place: str) -> Any:
-    kind = type(node)
-    if hint is bool or hint is str or hint is type(None):
-        if kind is not hint:
-            raise _wrong(place, node, f"a {hint.__name__}")
-    elif hint is int:
-        if kind is not int or not 0 <= node <= LARGEST_INT:
-            raise _wrong(place, node, f"a whole number from 0 to {LARGEST_INT}")
-    elif hint is float:
-        if not (kind is int and abs(node) <= LARGEST_INT) and not (kind is float and math.isfinite(node)):
-            raise _wrong(place, node, "a finite number")
-    elif isinstance(hint, type) and issubclass(hint, str) and issubclass(hint, enum.Enum):
-        words = {str(word.value): word for word in hint}
-        return words[_word(tuple(words), node, place)]
-    else:
+    if isinstance(hint, type) and issubclass(hint, str) and issubclass(hint, enum.Enum):
+        return hint(_word(tuple(str(word.value) for word in hint), node, place))
+    if hint not in SCALARS:
         raise TypeError(
             f"{place}: a file cannot be checked against {hint}; annotate an array with its Shape, and use dataclasses, "
             "named tuples, tuples, Literal, X | None, bool, int, float and str for the rest."
         )
+    expected, fits = SCALARS[hint]
+    if not fits(node):
+        raise _wrong(place, node, expected)
     return node
+
+
+def _is_count(node: Any) -> bool:
+    return type(node) is int and 0 <= node <= LARGEST_INT
+
+
+def _is_finite(node: Any) -> bool:
+    return (type(node) is int and abs(node) <= LARGEST_INT) or (type(node) is float and math.isfinite(node))
+
+
+SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    bool: ("True or False", lambda node: type(node) is bool),
+    int: (f"a whole number from 0 to {LARGEST_INT}", _is_count),
+    float: ("a finite number", _is_finite),
+    str: ("text", lambda node: type(node) is str),
+}
