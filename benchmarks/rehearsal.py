@@ -31,8 +31,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb import Calibrator, Recorded, Ridge, Settings, backtest
 from ompb.bench.backbones import Scaler, versions
-from ompb.bench.store import replacing
 from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.files import replacing
 from ompb.forecasters.torch import configure, recipe, train
 from ompb.types import Floats
 
@@ -151,7 +151,7 @@ class Studio:
             forecaster = self._fitted(cut, name, past, checkpoint)
             parts = {PAST: past, **{kind: disturb(later) for kind, disturb in DISTURBANCES.items()}}
             made = {part: recorded(forecaster, rows, cut.data.context) for part, rows in parts.items()}
-            with replacing(file) as whole, whole.open("wb") as opened:
+            with replacing(file, parents=True) as whole, whole.open("wb") as opened:
                 np.savez(opened, allow_pickle=False, **made)
             checkpoint.unlink(missing_ok=True)
         with np.load(file) as kept:

@@ -209,7 +209,7 @@ def online_rules(source: SourceFit, settings: Settings, channels: int) -> Online
         features=source.features,
         mixture=mixture,
         gate=Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options()),
-        intervals=IntervalRule.named(settings.intervals)(settings.interval_options(), source.base_variance),
+        intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y),

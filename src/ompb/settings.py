@@ -125,10 +125,10 @@ def _discounts(name: str, value: Any) -> tuple[float, ...]:
 
 
 def _members(name: str, value: Any) -> tuple[str, ...]:
-    accepted = f"distinct names, {BACKBONE!r} among them, out of {', '.join(Member.family)}"
+    accepted = f"distinct names, {BACKBONE!r} among them, out of {', '.join(Member.tags)}"
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise checks.refuse(name, value, accepted)
-    found = tuple(checks.choice(name, one, Member.family) for one in value)
+    found = tuple(checks.choice(name, one, Member.tags) for one in value)
     if BACKBONE not in found or len(set(found)) < len(found):
         raise checks.refuse(name, value, accepted)
     return found
@@ -157,7 +157,7 @@ _CHECKS: dict[str, Any] = {
     "guard": lambda name, value: None if value is None else checks.positive(name, value),
     "guard_rows": lambda name, value: checks.count(name, value, least=0),
     "certificate": checks.flag,
-    "kind": lambda name, value: checks.choice(name, value, Kind.family),
+    "kind": lambda name, value: checks.choice(name, value, Kind.tags),
     "delta": checks.share,
     "certificate_share": checks.share,
     "stride": lambda name, value: None if value is None else checks.count(name, value, or_else="None, or "),
@@ -168,7 +168,7 @@ _CHECKS: dict[str, Any] = {
     "tau_d_factor": lambda name, value: checks.positive(name, value, most=1e6),
     "variance_factor": lambda name, value: checks.positive(name, value, most=1e6),
     "posterior_scale": lambda name, value: checks.positive(name, value, most=1e6),
-    "intervals": lambda name, value: checks.choice(name, value, IntervalRule.family),
+    "intervals": lambda name, value: checks.choice(name, value, IntervalRule.tags),
     "interval_discount": lambda name, value: checks.share(name, value, whole=True),
     "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
 }

@@ -1,50 +1,118 @@
-"""What a saved value may look like, said where it is declared: shapes of arrays, sizes, and families of classes by tag.
+"""What a class says of its fields beyond their types, so that a file of it can be checked.
 
-Nothing is read or written here; see `ompb.archive`.
+::
+
+    horizon: Annotated[int, Dim("H")]                          # an int that is the size H
+    names: Annotated[tuple[str, ...], Dim("C")]                # a tuple of C items
+    weights: Annotated[Any, Shape("C H F")]                    # a finite float64 array (C, H, F)
+    scale: Annotated[Any, Shape("C", positive=True)]
+    rows: Annotated[Any, Shape("L+H C", nan=True)]             # NaN = missing
+
+A size that is named is the same wherever it is named within one file. Nothing here reads or writes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from ompb.errors import OptionError
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Of an array: names of its dimensions, which mean the same size wherever they stand in one file."""
-
-    dims: str
-    nan: bool = False  # NaN is a value it may hold
-    positive: bool = False
-    dtype: str = "float64"
+DTYPES = ("float64", "float32", "int64", "bool")
+ANY_SHAPE = "..."
+_SIZE = re.compile(r"\?|\w+(\+\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """A number, or the length of a tuple, that gives a dimension its size."""
+    """A size: a number (``3``), a name (``H``), a sum of such (``F+H``), or any size at all (``?``).
 
-    name: str
+    >>> Dim("F+H").terms
+    ('F', 'H')
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _SIZE.fullmatch(self.text):
+            raise TypeError(f"{self.text!r} is no size; write a number, a name, a sum like F+H, or ?.")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What is added up, each a number or a name; nothing for any size."""
+        return () if self.text == "?" else tuple(self.text.split("+"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An array: its sizes separated by spaces (``...`` for any shape), its dtype, and what its values may be.
+
+    Values are finite. ``nan`` lets NaN, which means missing, stand among them (never an infinity); ``positive`` asks
+    for values above zero.
+    """
+
+    dims: str
+    _: KW_ONLY
+    nan: bool = False
+    positive: bool = False
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise TypeError(f"dtype {self.dtype!r} cannot be saved; accepted: {', '.join(DTYPES)}.")
+        self.sizes  # noqa: B018  # each must be one
+
+    @property
+    def sizes(self) -> tuple[Dim, ...] | None:
+        """One for each axis; None where any shape will do.
+
+        >>> Shape("N F+H").sizes
+        (Dim(text='N'), Dim(text='F+H'))
+        """
+        return None if self.dims == ANY_SHAPE else tuple(Dim(text) for text in self.dims.split())
 
 
 class Tagged:
-    """Base of a family of classes of which each member has a name, its tag."""
+    """Base of classes that a file names by a word, since a field may hold any of them.
 
-    tag: ClassVar[str] = ""
-    family: ClassVar[dict[str, type[Any]]]
+    A direct subclass is a *family*; the classes below it carry a tag that is unique among them. ``tags`` are those of
+    the family, so a class that another package adds can be loaded once its module is imported.
 
-    def __init_subclass__(cls, tag: str = "", **words: Any) -> None:
-        super().__init_subclass__(**words)
+    >>> class Shade(Tagged): ...
+    >>> class Grey(Shade, tag="grey"): ...
+    >>> Shade.tags["grey"].__name__, Grey.tag
+    ('Grey', 'grey')
+    """
+
+    __slots__ = ()
+    tags: ClassVar[dict[str, type[Any]]]
+    tag: ClassVar[str]
+
+    def __init_subclass__(cls, *, tag: str | None = None, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
         if Tagged in cls.__bases__:
-            cls.family = {}
-        if tag:
-            cls.tag = tag
-            cls.family[tag] = cls
+            if tag is not None:
+                raise TypeError(f"{cls.__qualname__} is a family and takes no tag; give one to its subclasses.")
+            cls.tags = cls.__dict__.get("tags", {})
+            return
+        tag = cls.__dict__.get("tag") if tag is None else tag  # see `_is_the_same`
+        if tag is not None:
+            _enter(cls, tag)
 
-    @classmethod
-    def named(cls, tag: str) -> type[Any]:
-        """The class of that tag in this family."""
-        if tag not in cls.family:
-            raise OptionError(f"there is no {cls.__name__.lower()} {tag!r}; accepted: {', '.join(cls.family)}.")
-        return cls.family[tag]
+
+def _enter(cls: type[Tagged], tag: str) -> None:
+    held = cls.tags.get(tag, cls)
+    if not _is_the_same(cls, held):
+        raise TypeError(
+            f"the tag {tag!r} of {cls.__module__}.{cls.__qualname__} belongs to {held.__module__}.{held.__qualname__}; "
+            "choose another."
+        )
+    cls.tags[tag] = cls
+    cls.tag = tag
+
+
+def _is_the_same(cls: type[Any], held: type[Any]) -> bool:
+    """Whether a class is another one made again: by a module that is reloaded, or by ``dataclass(slots=True)``.
+
+    The latter makes it without keywords and, at first, without its qualified name.
+    """
+    return cls.__module__ == held.__module__ and cls.__qualname__ in (held.__qualname__, held.__name__)

@@ -21,9 +21,10 @@ from ompb.bench.backbones import Scaler, Workshop, backbone_label, forecaster
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
-from ompb.bench.store import LEFTOVER, Cell, Result, Store, collect, export
+from ompb.bench.store import Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
+from ompb.files import LEFTOVER
 from ompb.metrics.point import mae, mse
 
 POINT = ["mae", "mse"]
@@ -167,7 +168,7 @@ def test_a_damaged_result_is_run_again(undisturbed: Undisturbed, folder: Path, t
 
 def test_leftovers_are_swept_once_they_are_old(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "base").mkdir()
-    old, young = tmp_path / "base" / ".a.npy.1.part", tmp_path / "base" / ".b.npy.1.part"
+    old, young = (tmp_path / "base" / f".ompb-{16 * digit}.part" for digit in "ab")
     for file in (old, young):
         file.touch()
     past = young.stat().st_mtime - 2 * LEFTOVER

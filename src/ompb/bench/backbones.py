@@ -22,10 +22,11 @@ from numpy.lib.format import open_memmap
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb.bench.added import blaming, outside_code
-from ompb.bench.store import Cell, Store, digest, replacing
+from ompb.bench.store import Cell, Store, digest
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
 from ompb.errors import OptionError
+from ompb.files import replacing
 from ompb.forecasters import Ridge
 from ompb.inputs import base_forecasts
 from ompb.registry import Registry
@@ -246,7 +247,7 @@ def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horiz
     """Forecast every window of rows (T, C) whose outcome lies inside them; memory stays bounded."""
     count = windows(len(rows), context, horizon)
     every = sliding_window_view(rows, context, axis=0).transpose(0, 2, 1)
-    with replacing(file) as part:
+    with replacing(file, parents=True) as part:
         # float32 is what torch backbones compute in, and halves the file
         kept = open_memmap(part, mode="w+", dtype=np.float32, shape=(count, horizon, rows.shape[1]))
         for first in range(0, count, BLOCK):

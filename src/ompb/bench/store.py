@@ -6,18 +6,15 @@ import csv
 import dataclasses
 import hashlib
 import json
-import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ompb.errors import FormatError, OptionError
+from ompb.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
-LEFTOVER = 24 * 3600  # seconds after which a half-written file belongs to nobody any more
 STEPS = ("origin", "mae", "mse")  # of a log of single steps
 EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
 COMMIT = 12  # digits of a commit that are exported: enough to find it
@@ -78,12 +75,13 @@ class Store:
     def write(self, result: Result) -> None:
         """Put a result where `read` finds it."""
         text = json.dumps(dataclasses.asdict(result), indent=1, allow_nan=False)
-        with replacing(self._path(result.cell)) as part:
+        with replacing(self._path(result.cell), parents=True) as part:
             part.write_text(text + "\n", encoding="utf-8")
 
     def write_steps(self, cell: Cell, steps: Iterable[tuple[int, float, float]]) -> None:
         """Keep the errors of single forecasts, by origin, as a CSV in the folder "steps"."""
-        with replacing(self._path(cell, "steps", "csv")) as part, part.open("w", encoding="utf-8", newline="") as file:
+        path = self._path(cell, "steps", "csv")
+        with replacing(path, parents=True) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(STEPS)
             writer.writerows(steps)
@@ -94,9 +92,8 @@ class Store:
 
     def sweep(self) -> None:
         """Remove what runs that were killed long ago had half written."""
-        for part in self.folder.glob("*/.*.part"):
-            if time.time() - part.stat().st_mtime > LEFTOVER:
-                part.unlink(missing_ok=True)
+        for folder in self.folder.glob("*/"):
+            sweep(folder)
 
     def _path(self, cell: Cell, folder: str = "cells", kind: str = "json") -> Path:
         words = [str(value) for value in dataclasses.astuple(cell)]
@@ -130,7 +127,7 @@ def export(store: Store, path: Path) -> int:
         for commit in [(result.commit or "")[:COMMIT]]
         for metric, value in {**result.metrics, **_exported_timing(result.timing)}.items()
     ]
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path, parents=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*(field.name for field in dataclasses.fields(Cell)), *EXPORTED))
         writer.writerows(lines)
@@ -165,18 +162,6 @@ def digest(*contents: bytes) -> str:
     for content in contents:
         hashed.update(content)
     return hashed.hexdigest()[:20]
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to that takes the place of ``path`` in one move, if nothing goes wrong."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _result(tree: Any) -> Result:

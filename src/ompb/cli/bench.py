@@ -15,10 +15,11 @@ from ompb.bench.methods import method_names
 from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, run
-from ompb.bench.store import Cell, Store, collect, export, exported, replacing
+from ompb.bench.store import Cell, Store, collect, export, exported
 from ompb.bench.tables import TABLES, make_table, paper_folder, render
 from ompb.cli.console import progress, say, show_table
 from ompb.datasets.benchmark import NAMES
+from ompb.files import replacing
 
 GROUP_HELP = """Benchmark: cells, results and the paper's tables.
 
@@ -205,6 +206,6 @@ def page(
 ) -> None:
     """Markdown: what stands out, then every table."""
     remarks = notes.read_text(encoding="utf-8") if notes else ""
-    with replacing(out) as part:
+    with replacing(out, parents=True) as part:
         part.write_text(results_page(exported(cells), paper_folder(paper), remarks), encoding="utf-8")
     say(f"Results: {out}")

@@ -25,7 +25,7 @@ States: TypeAlias = tuple[MemberState | None, ...]
 
 def learners(names: tuple[str, ...], features: FeatureMap, options: MemberOptions) -> list[Learner]:
     """Who learns the members of these names; those that the features leave nothing to say are left out."""
-    asked = (Member.named(name).learner(features, options) for name in names)
+    asked = (Member.tags[name].learner(features, options) for name in names)
     return [learner for learner in asked if learner is not None]
 
 

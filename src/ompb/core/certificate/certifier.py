@@ -92,7 +92,7 @@ class Certifier:
     @property
     def kind(self) -> Kind:
         """The kind of complexity."""
-        kind: Kind = Kind.named(self.options.kind)()
+        kind: Kind = Kind.tags[self.options.kind]()
         return kind
 
     def start(self, states: States) -> CertificateState:

@@ -20,7 +20,7 @@ class CertificateWindows:
     are, and its weight in the risk is zero.
     """
 
-    seen: tuple[Annotated[Array, Shape("N m any")], ...]  # what each member needs of them
+    seen: tuple[Annotated[Array, Shape("N m ?")], ...]  # what each member needs of them
     residual: Annotated[Array, Shape("N m H")]  # outcome less base forecast
     weight: Annotated[Array, Shape("N m H")]  # of each lead in the series' mean squared error times C
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +16,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from ompb.errors import FormatError, OptionError, ShapeError, VersionError
+from ompb.files import PathLike, replacing
 from ompb.forecasters.torch.backbones import blank, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
@@ -26,7 +25,6 @@ from ompb.types import Floats
 VERSION = 1
 ACCELERATOR_BLOCK = 256  # windows forecast at once away from the CPU: the paper's training batch
 
-PathLike: TypeAlias = str | os.PathLike[str]
 Header: TypeAlias = dict[str, Any]
 
 
@@ -114,32 +112,29 @@ def describe(config: BackboneConfig, training: TrainingConfig, mean: Floats, sd:
 
 def write(path: PathLike, kind: str, header: Header, tensors: dict[str, Tensor]) -> None:
     """Write a file, whole or not at all: an existing one is replaced in one move."""
-    target = Path(path)
     text = json.dumps({"version": VERSION, "kind": kind, **header})
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata={"ompb": text})
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as part:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, metadata={"ompb": text})
 
 
 def read(path: PathLike, kind: str) -> tuple[Header, dict[str, Tensor]]:
     """Header and tensors, on the CPU, of a file of that kind. Raises ``FormatError``; the file is never changed."""
+    if not os.path.isfile(path):  # a folder, or a pipe that would be waited for
+        raise FormatError(f"there is no file {path}; check the path, or save one first.")
     try:
         with safe_open(path, framework="pt") as opened:
-            header: Header = json.loads((opened.metadata() or {}).get("ompb", "{}"))
+            header = json.loads((opened.metadata() or {}).get("ompb", "{}"))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  # not a dict
-    except FileNotFoundError as error:
-        raise FormatError(f"there is no file {path}; check the path, or save one first.") from error
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not a readable .safetensors file ({error}); write it again.") from error
-    if header.get("kind") != kind:
-        raise FormatError(f"{path} holds {header.get('kind', 'foreign tensors')}, not a {kind}; pass the right file.")
-    if header["version"] > VERSION:
+    held = header.get("kind", "foreign tensors") if isinstance(header, dict) else "foreign tensors"
+    if held != kind:
+        raise FormatError(f"{path} holds {held}, not a {kind}; pass the right file.")
+    version = header.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise FormatError(f"{path} has format version {version!r}, which never was; write it again.")
+    if version > VERSION:
         raise VersionError(
-            f"{path} has format version {header['version']}; this installation reads up to {VERSION}. Upgrade ompb."
+            f"{path} has format version {version}; this installation reads up to {VERSION}. Upgrade ompb."
         )
     return header, tensors

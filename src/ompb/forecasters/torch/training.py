@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from ompb.errors import ForecasterError, FormatError, ShapeError
+from ompb.files import PathLike
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
-from ompb.forecasters.torch.trained import Header, PathLike, TrainedForecaster, describe, read, write
+from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
 from ompb.inputs import as_table, complete_starts
 
 Progress: TypeAlias = Callable[[int, int], object]
