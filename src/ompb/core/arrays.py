@@ -28,6 +28,13 @@ def zeros(like: Array, *shape: int) -> Array:
     return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
 
 
+def contiguous(array: Array) -> Array:
+    """A copy in row-major order. Products round by layout, and a state must be the same before and after a file."""
+    copy = zeros(array, *array.shape)
+    copy[...] = array
+    return copy
+
+
 def over_series(per_lane: Array, channels: int) -> Array:
     """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...)."""
     xp = namespace(per_lane)

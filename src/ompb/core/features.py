@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, contiguous, namespace
 from ompb.shapes import Dim, Shape
 
 # A basis function that adds less than this share of itself to the others is left out.
@@ -94,7 +94,7 @@ class FeatureMap:
         from_window = xp.concat([*of_window, -through_level, profile], axis=1)
         count = sum(part.shape[1] for part in of_window)
         from_base = xp.concat([xp.zeros((leads.shape[0], count), dtype=leads.dtype), basis], axis=1)
-        return cls(from_window, from_base, count, has_profile)
+        return cls(contiguous(from_window), contiguous(from_base), count, has_profile)
 
     @property
     def size(self) -> int:

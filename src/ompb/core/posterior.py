@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, contiguous, namespace, zeros
 from ompb.core.ledger import before, push
 from ompb.core.members.contract import MemberState
 from ompb.shapes import Shape
@@ -196,7 +196,7 @@ class Recursion:
         turned = xp.matrix_transpose(root)
         unit = xp.eye(root.shape[-1], dtype=root.dtype, device=root.device)
         lower = xp.linalg.cholesky(unit + self.omega[:, None, None] * xp.matmul(turned, root))
-        return xp.matrix_transpose(xp.linalg.solve(lower, turned))
+        return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
     def _pulls(self, state: Posterior, row: int) -> Iterator[tuple[int, Array]]:
         """For each origin in row-H .. row-1 that refilled: the place of its lead at this row, and its pull omega P."""

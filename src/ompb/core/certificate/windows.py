@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace, over_series
+from ompb.core.arrays import Array, contiguous, namespace, over_series
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
@@ -32,7 +32,7 @@ class CertificateWindows:
         residual = xp.where(known, outcomes - view.base, 0.0)
         cells = over_series(xp.sum(xp.astype(known, outcomes.dtype), axis=-1), channels)  # (S, n), per channel
         weight = xp.where(known, 1 / xp.repeat(cells, channels, axis=0)[..., None], 0.0)
-        return cls(mixture.see(view), residual, weight)
+        return cls(tuple(contiguous(seen) for seen in mixture.see(view)), contiguous(residual), contiguous(weight))
 
     def __len__(self) -> int:
         return int(self.residual.shape[1])
@@ -62,7 +62,8 @@ class Reader:
         errors = windows.residual[:, None] - speech.corrections  # (N, K, n, H)
         squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
         noise = xp.matmul(self.mixture.noise, xp.matrix_transpose(windows.weight))  # (N, K, n)
-        return xp.matrix_transpose(squared + speech.leverage * noise), pair_statistics(errors, speech.leverage)
+        squared = contiguous(xp.matrix_transpose(squared + speech.leverage * noise))
+        return squared, pair_statistics(errors, speech.leverage)
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, contiguous, namespace
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.sums import Sums
@@ -111,4 +111,4 @@ class _HeadLearner:
         raw = xp.matmul(whitening, weights)
         fit = xp.sum(2 * raw * cross - xp.matmul(gram, raw) * raw, axis=1)
         noise = xp.maximum(self.sums.mean_square() - fit, LEAST_NOISE)
-        return SourceHead(whitening, xp.asarray(xp.matrix_transpose(weights), copy=True), noise)
+        return SourceHead(contiguous(whitening), contiguous(xp.matrix_transpose(weights)), contiguous(noise))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, contiguous, namespace
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Fixed, Learner, MemberOptions
 from ompb.core.members.sums import Sums
@@ -45,4 +45,4 @@ class _RegressionLearner:
 
     def finish(self) -> WindowRegression:
         gram, cross = self.sums.means()
-        return WindowRegression(namespace(gram).linalg.solve(gram, cross))
+        return WindowRegression(contiguous(namespace(gram).linalg.solve(gram, cross)))
