@@ -19,7 +19,6 @@ import ast
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -211,26 +210,24 @@ def copied(tree: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def passes(tree: Path, tests: str, seconds: float) -> bool | None:
+def passes(tree: Path, tests: str, seconds: float | None) -> bool | None:
     """Whether a folder of tests passes in a tree; None if it takes longer than that."""
     # Without bytecode, since a file changed within a second looks like the one before; CI: the same examples each time.
     surroundings = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests]
-    with subprocess.Popen(
-        command,
-        cwd=tree,
-        env=os.environ | surroundings,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # so that what the tests start ends with them
-    ) as running:
-        try:
-            return running.wait(max(seconds, 0.1)) == 0
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            if running.poll() is None:
-                os.killpg(running.pid, signal.SIGKILL)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=tree,
+            env=os.environ | surroundings,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode == 0
 
 
 def by_cost(tree: Path, tests: Iterable[str]) -> dict[str, float]:
@@ -239,7 +236,7 @@ def by_cost(tree: Path, tests: Iterable[str]) -> dict[str, float]:
     with copied(tree) as copy:
         for folder in tests:
             start = time.perf_counter()
-            if not passes(copy, folder, float("inf")):
+            if not passes(copy, folder, None):
                 raise SystemExit(f"{folder} fails, or has no tests, before anything is changed; mend that first.")
             seconds[folder] = time.perf_counter() - start
     return dict(sorted(seconds.items(), key=lambda item: item[1]))
