@@ -24,16 +24,17 @@ from pathlib import Path
 from time import process_time
 
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb import Ridge
-from ompb.bench.backbones import GPT4TS, NETWORKS, Scaler, is_network, versions
-from ompb.bench.contract import Method, Moment, Task, moments
+from ompb.bench.backbones import GPT4TS, NETWORKS, is_network, versions
+from ompb.bench.contract import Method, Snapshot, Task, snapshots
 from ompb.bench.methods import make, method_names, unfit
 from ompb.bench.protocols import HONEST, Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.forecasters.torch import TrainedForecaster, TrainingConfig, configure, train
+from ompb.scaler import Scaler
 from ompb.types import Floats
+from ompb.windows import sliding
 
 REFERENCE = "ompb"
 SEASON = 24
@@ -74,9 +75,11 @@ class World:
         source, stream = shifted_stream("level", 0, size.source_rows, rows, size.channels, SEASON)
         network = folder / "network.safetensors" if is_network(size.backbone) else None
         forecaster = fitted(size, source, network)
-        scaler = Scaler.of(source)
-        bases = (scaler(forecaster(windows(part, size))) for part in (source, stream))
-        return cls(size, scaler(source), next(bases), scaler(stream), next(bases), network)
+        scaler = Scaler.fit(source)
+        bases = (
+            scaler.standardise(forecaster(sliding(part[: -size.horizon], size.context))) for part in (source, stream)
+        )
+        return cls(size, scaler.standardise(source), next(bases), scaler.standardise(stream), next(bases), network)
 
     def task(self, protocol: str) -> Task:
         return Task(
@@ -91,9 +94,9 @@ class World:
             network=self.network,
         )
 
-    def moments(self, protocol: str) -> list[Moment]:
+    def snapshots(self, protocol: str) -> list[Snapshot]:
         clock = Clock(protocol, self.size.horizon, self.size.context - 1)
-        return list(moments(self.stream, self.stream, self.base, clock, self.size.context))
+        return list(snapshots(self.stream, self.stream, self.base, clock, self.size.context))
 
 
 def fitted(size: Size, source: Floats, network: Path | None) -> Ridge | TrainedForecaster:
@@ -107,24 +110,18 @@ def fitted(size: Size, source: Floats, network: Path | None) -> Ridge | TrainedF
     return trained
 
 
-def windows(rows: Floats, size: Size) -> Floats:
-    """Every window (n, context, C) whose outcome lies inside the rows."""
-    every: Floats = sliding_window_view(rows[: -size.horizon], size.context, axis=0).transpose(0, 2, 1)
-    return every
-
-
 @dataclass(eq=False)
 class Entrant:
     """A method, what it is shown, and what it has cost, in seconds."""
 
     name: str
     method: Method
-    moments: Sequence[Moment]
+    snapshots: Sequence[Snapshot]
     offline: float
     online: list[float] = field(default_factory=list)  # per step
 
     @classmethod
-    def make(cls, name: str, task: Task, shown: Sequence[Moment]) -> Entrant:
+    def make(cls, name: str, task: Task, shown: Sequence[Snapshot]) -> Entrant:
         start = process_time()
         method = make(name, task)
         return cls(name, method, shown, process_time() - start)
@@ -132,7 +129,7 @@ class Entrant:
     def follow(self, steps: range) -> None:
         for step in steps:
             start = process_time()
-            self.method.step(self.moments[step])
+            self.method.step(self.snapshots[step])
             self.online.append(process_time() - start)
 
     @property
@@ -146,7 +143,7 @@ class Entrant:
 
 def entrants(world: World) -> tuple[list[Entrant], dict[str, str]]:
     """Every method that fits, past its offline stage; and why the others do not."""
-    shown = {protocol: world.moments(protocol) for protocol in {HONEST, world.size.protocol}}
+    shown = {protocol: world.snapshots(protocol) for protocol in {HONEST, world.size.protocol}}
     fit, left_out = [], {}
     for name in method_names():
         # What the rest is compared with learns from rows only, and costs the same beside every protocol.
@@ -237,10 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         methods, left_out = entrants(World.make(size, Path(folder)))
         measure(methods, size)
-    lines, said = table(methods), notes(size, left_out)
-    print("\n".join(said), plain(lines), sep="\n\n")
+    lines, remarks = table(methods), notes(size, left_out)
+    print("\n".join(remarks), plain(lines), sep="\n\n")
     if out is not None:
-        listed = "\n".join(f"- {note}" for note in said)
+        listed = "\n".join(f"- {note}" for note in remarks)
         out.write_text(f"# Cost of one online step, by method\n\n{listed}\n\n{markdown(lines)}\n")
 
 

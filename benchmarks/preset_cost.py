@@ -26,6 +26,7 @@ from torch import Tensor
 import ompb
 from ompb.forecasters.torch import Backbone, TrainedForecaster, TrainingConfig, backbone
 from ompb.gradient import GradientHead, PaperPreset
+from ompb.scaler import Scaler
 from timed import Timed
 
 CONTEXT, CHANNELS = 96, 7
@@ -125,7 +126,7 @@ def backbone_share(name: str, horizon: int, rows: int) -> float:
     torch.manual_seed(0)
     model = backbone(name, CONTEXT, horizon, CHANNELS).eval()
     recipe = TrainingConfig(epochs=1, batch=1, learning_rate=1e-3)  # of a training that never was
-    forecaster = Timed(TrainedForecaster(model, np.zeros(CHANNELS), np.ones(CHANNELS), recipe, ()))
+    forecaster = Timed(TrainedForecaster(model, Scaler(np.zeros(CHANNELS), np.ones(CHANNELS)), recipe, ()))
     series = np.random.default_rng(0).normal(size=(3 * rows, CHANNELS))
     calibrator = ompb.Calibrator.fit(forecaster, series[:rows], context=CONTEXT, horizon=horizon, season=24)
     start, forecaster.seconds = time.perf_counter(), 0.0

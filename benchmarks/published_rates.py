@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ompb.baselines.proceed import Proceed, ProceedSettings
 from ompb.baselines.solid import Solid, SolidSettings
-from ompb.bench.backbones import Workshop, versions
+from ompb.bench.backbones import RunContext, versions
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import method
 from ompb.bench.runner import Grid, run
@@ -81,11 +81,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     cells = tuple(cell for backbone in FACTORS for cell in cells_of(backbone, args.data))
-    workshop = Workshop(Store(args.store), args.data, added=(Path(__file__),))
-    report = run(cells, workshop, jobs=args.jobs, log=print)
+    run_context = RunContext(Store(args.store), args.data, added=(Path(__file__),))
+    report = run(cells, run_context, jobs=args.jobs, log=print)
     if report.failed:
         raise SystemExit(f"{len(report.failed)} of {len(cells)} cells failed, see above; nothing was written")
-    args.out.write_text(page(workshop.store, cells), encoding="utf-8")
+    args.out.write_text(page(run_context.store, cells), encoding="utf-8")
     print(f"see {args.out}")
 
 

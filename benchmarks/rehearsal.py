@@ -27,14 +27,15 @@ from statistics import fmean
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb import Calibrator, Recorded, Ridge, Settings, backtest
-from ompb.bench.backbones import Scaler, versions
+from ompb.bench.backbones import versions
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.files import replacing
 from ompb.forecasters.torch import configure, recipe, train
+from ompb.scaler import Scaler
 from ompb.types import Floats
+from ompb.windows import sliding
 
 Forecast: TypeAlias = Callable[[Floats], Floats]  # windows (n, context, C) to (n, H, C)
 
@@ -107,8 +108,9 @@ class Cut:
     def parts(self) -> tuple[Floats, Floats]:
         """Past and later rows."""
         cut = int(self.known * len(self.data.source))
-        scaler = Scaler.of(self.data.source[:cut])
-        return scaler(self.data.source[:cut])[-LONGEST_PAST:], scaler(self.data.source[cut:])[:LONGEST_STREAM]
+        past, later = self.data.source[:cut], self.data.source[cut:]
+        scaler = Scaler.fit(past)
+        return scaler.standardise(past)[-LONGEST_PAST:], scaler.standardise(later)[:LONGEST_STREAM]
 
     def title(self, forecaster: str, disturbance: str) -> str:
         return f"{self.dataset}, {forecaster}, H = {self.horizon}, {self.known:.0%} known, {disturbance}"
@@ -125,7 +127,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Studio:
+class ForecastStore:
     """Where forecasters are fitted, on what, and where their forecasts are kept."""
 
     data_folder: Path | None
@@ -168,7 +170,7 @@ class Studio:
 
 def recorded(forecaster: Forecast, rows: Floats, context: int) -> Floats:
     """Forecasts (T, H, C) of every origin that has a whole window; NaN before."""
-    made = forecaster(sliding_window_view(rows, context, axis=0).transpose(0, 2, 1))
+    made = forecaster(sliding(rows, context))
     return np.concatenate([np.full((context - 1, *made.shape[1:]), np.nan), made])
 
 
@@ -265,12 +267,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/rehearsal.md"))
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    studio = Studio(args.data, args.gpt2_checkpoint, args.device, args.store)
+    forecasts = ForecastStore(args.data, args.gpt2_checkpoint, args.device, args.store)
     rehearsals = [
         rehearsal
         for dataset, horizons in HORIZONS.items()
         for horizon in horizons
-        for rehearsal in studio.rehearsals(dataset, horizon)
+        for rehearsal in forecasts.rehearsals(dataset, horizon)
     ]
     start = Settings(certificate=False)  # it has no part in the forecast
     search = Search(rehearsals, args.jobs)

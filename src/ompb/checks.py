@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
@@ -71,6 +71,11 @@ def positive(name: str, value: Any, most: float = 1e9) -> float:
     return number(name, value, f"a positive number up to {most:g}", 0.0, most, ends=(False, True))
 
 
+def not_negative(name: str, value: Any, most: float = 1e9) -> float:
+    """Zero, or a positive number up to ``most``."""
+    return number(name, value, f"a number from 0 to {most:g}", 0.0, most, ends=(True, True))
+
+
 def choice(name: str, value: Any, accepted: Iterable[str]) -> str:
     """One of some words."""
     words = tuple(accepted)
@@ -84,3 +89,14 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise refuse(name, value, "True or False")
     return bool(value)
+
+
+def seed(name: str, value: Any) -> int:
+    """A whole number that every random generator accepts."""
+    return count(name, value, least=0, most=2**63 - 1)
+
+
+def check_fields(options: object, check: Callable[[str, Any], object], *names: str) -> None:
+    """Check fields of a frozen dataclass, and keep the plain values that the check returns."""
+    for name in names:
+        object.__setattr__(options, name, check(name, getattr(options, name)))

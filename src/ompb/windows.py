@@ -7,12 +7,23 @@ source mean. A filled cell is an input only: it never becomes a label.
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ompb.errors import TooShortError
 from ompb.types import Floats
 
 Origins = NDArray[np.int64]
+
+
+def sliding(rows: NDArray[np.floating], length: int) -> Floats:
+    """Every stretch (T - length + 1, length, C) of rows (T, C), in time order: a read-only view, no copy.
+
+    >>> sliding(np.asarray([[1.0], [2.0], [3.0]]), 2)[..., 0]
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    return np.asarray(sliding_window_view(rows, length, axis=0).transpose(0, 2, 1))
 
 
 def windows_at(rows: NDArray[np.floating], origins: Origins, context: int) -> Floats:

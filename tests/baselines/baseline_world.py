@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ompb.bench.contract import Method, Moment, Prediction, Task, moments
+from ompb.bench.contract import Method, Prediction, Snapshot, Task, snapshots
 from ompb.bench.methods import make
 from ompb.bench.protocols import Clock
 from ompb.datasets.synthetic import shifted_stream
@@ -54,25 +54,27 @@ class World:
             network=self.network,
         )
 
-    def moments(self, protocol: str = "honest", stream: Floats | None = None, steps: int = STEPS) -> Iterator[Moment]:
-        """The first moments of a stream, by default the world's own."""
+    def snapshots(
+        self, protocol: str = "honest", stream: Floats | None = None, steps: int = STEPS
+    ) -> Iterator[Snapshot]:
+        """The first snapshots of a stream, by default the world's own."""
         rows = self.stream if stream is None else stream
-        return moments(rows, rows, self.base[:steps], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+        return snapshots(rows, rows, self.base[:steps], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
 
     def issue(
         self, name: str, protocol: str = "honest", stream: Floats | None = None, seed: int = 0
     ) -> list[Prediction]:
         """All that a method says of a stream."""
-        return said(make(name, self.task(protocol, seed)), self.moments(protocol, stream))
+        return predictions(make(name, self.task(protocol, seed)), self.snapshots(protocol, stream))
 
     def network_copy(self) -> TrainedForecaster:
         """The forecaster."""
         return TrainedForecaster.load(self.network)
 
 
-def said(method: Method, told: Iterator[Moment]) -> list[Prediction]:
+def predictions(method: Method, shown: Iterator[Snapshot]) -> list[Prediction]:
     """What a method says, step by step."""
-    return [method.step(moment) for moment in told]
+    return [method.step(snapshot) for snapshot in shown]
 
 
 def stretches(rows: Floats) -> Floats:

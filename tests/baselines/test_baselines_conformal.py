@@ -17,7 +17,8 @@ from ompb.baselines.conformal import (
     learning_rate,
     replaced,
 )
-from ompb.bench.contract import LEVELS, Method, Moment, Task, moments
+from ompb.bench.contract import SCORED_LEVELS, Method, Snapshot, Task, snapshots
+from ompb.bench.methods import make
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError, TooShortError
 from ompb.types import Floats
@@ -51,8 +52,8 @@ def stream(steps: int, holes: bool = True, jump: float = 4.0) -> tuple[Floats, F
     return rows, 0.1 * rng.normal(size=(steps, HORIZON, CHANNELS))
 
 
-def told(rows: Floats, base: Floats, protocol: str) -> Iterator[Moment]:
-    return moments(rows, np.nan_to_num(rows), base, Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+def snapshots_of(rows: Floats, base: Floats, protocol: str) -> Iterator[Snapshot]:
+    return snapshots(rows, np.nan_to_num(rows), base, Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
 
 
 def source_scores(task: Task, lead: int, channel: int, window: int) -> list[float]:
@@ -100,14 +101,14 @@ def scalar_aci(
 def half_widths(method: Method, rows: Floats, base: Floats, protocol: str) -> Floats:
     """(steps, levels, H, C), as issued; the mean must be the base forecast."""
     found = []
-    for moment in told(rows, base, protocol):
-        prediction = method.step(moment)
-        np.testing.assert_array_equal(prediction.mean, moment.base)
+    for snapshot in snapshots_of(rows, base, protocol):
+        prediction = method.step(snapshot)
+        np.testing.assert_array_equal(prediction.mean, snapshot.base)
         assert prediction.sd is None
         assert prediction.intervals is not None
-        assert tuple(prediction.intervals) == LEVELS
-        ends = [prediction.intervals[level] for level in LEVELS]
-        lower, upper = ([moment.base - low for low, _ in ends], [high - moment.base for _, high in ends])
+        assert tuple(prediction.intervals) == SCORED_LEVELS
+        ends = [prediction.intervals[level] for level in SCORED_LEVELS]
+        lower, upper = ([snapshot.base - low for low, _ in ends], [high - snapshot.base for _, high in ends])
         np.testing.assert_allclose(lower, upper, atol=1e-9)
         found.append(upper)
     return np.asarray(found)
@@ -121,7 +122,7 @@ def test_aci_equals_a_scalar_loop(protocol: str) -> None:
     found = half_widths(method, rows, base, protocol)
     for lead, channel in np.ndindex(HORIZON, CHANNELS):
         largest = largest_scores(task, rows, base, (lead, channel), options.window)
-        for place, level in enumerate(LEVELS):
+        for place, level in enumerate(SCORED_LEVELS):
             halves, alphas = scalar_aci(task, rows, base, (lead, channel), level, options)
             shown = np.clip(halves, 0.0, largest)
             np.testing.assert_allclose(found[:, place, lead, channel], shown, atol=1e-12)
@@ -149,7 +150,7 @@ def test_dtaci_equals_a_scalar_loop(protocol: str) -> None:
     found = half_widths(method, rows, base, protocol)
     for lead, channel in ((0, 0), (1, 1), (2, 0)):
         for place in (0, 4, 8, 9):
-            level = LEVELS[place]
+            level = SCORED_LEVELS[place]
             halves, weights = scalar_dtaci(task, rows, base, (lead, channel), level, options)
             np.testing.assert_allclose(found[:, place, lead, channel], np.maximum(halves, 0.0), atol=1e-12)
             np.testing.assert_allclose(method.weights[lead, channel, place], weights, atol=1e-10)
@@ -170,13 +171,13 @@ def scalar_dtaci(
         due = step - delays(task.protocol, lead)
         score = abs(rows[CONTEXT + due + lead, channel] - base[due, lead, channel]) if due >= 0 else math.nan
         if not math.isnan(score):
-            window, said = issued[due]
+            window, chosen = issued[due]
             beta = sup_covered(window, score)
             raw = []
             for i in range(experts):
-                pinball = target * (beta - said[i]) - min(0.0, beta - said[i])
+                pinball = target * (beta - chosen[i]) - min(0.0, beta - chosen[i])
                 raw.append(weights[i] * math.exp(-eta * pinball))
-                missed = score > scalar_quantile(window, 1 - said[i])
+                missed = score > scalar_quantile(window, 1 - chosen[i])
                 alphas[i] += options.steps[i] * (target - missed)
             weights = [(1 - sigma) * w + sum(raw) * sigma / experts for w in raw]
             scores = [*scores[1:], score]
@@ -207,7 +208,7 @@ def test_aci_keeps_its_promise_against_an_adversary(protocol: str) -> None:
         labels = steps - delays(protocol, lead)
         scores = np.abs(rows[CONTEXT + lead : CONTEXT + lead + labels] - base[:labels, lead])  # (labels, C)
         outside = (scores[:, None] > found[:labels, :, lead]).mean(axis=0)  # (levels, C)
-        for place, level in enumerate(LEVELS):
+        for place, level in enumerate(SCORED_LEVELS):
             bound = (max(level, 1 - level) + delays(protocol, lead) * gamma) / (labels * gamma)
             assert np.abs(outside[place] - (1 - level)).max() <= bound + 1e-9
 
@@ -218,7 +219,7 @@ def test_dtaci_covers_what_it_promises_through_a_shift() -> None:
     for lead in range(HORIZON):
         scores = np.abs(rows[CONTEXT + lead : CONTEXT + lead + 2000] - base[:, lead])
         inside = (scores[:, None] <= found[:, :, lead]).mean(axis=0)  # (levels, C)
-        np.testing.assert_allclose(inside, np.asarray(LEVELS)[:, None].repeat(CHANNELS, axis=1), atol=0.03)
+        np.testing.assert_allclose(inside, np.asarray(SCORED_LEVELS)[:, None].repeat(CHANNELS, axis=1), atol=0.03)
 
 
 def test_dtaci_trusts_the_large_step_after_a_jump_more_than_in_peace() -> None:
@@ -226,9 +227,9 @@ def test_dtaci_trusts_the_large_step_after_a_jump_more_than_in_peace() -> None:
     rows, base = stream(600, holes=False, jump=40.0)
     weights = []
     method = Dtaci.start(made_task(), DtaciSettings(window=200))
-    for moment in told(rows, base, "honest"):
-        method.step(moment)
-        weights.append(method.weights[:, :, LEVELS.index(0.9), 4:].sum(axis=-1).mean())
+    for snapshot in snapshots_of(rows, base, "honest"):
+        method.step(snapshot)
+        weights.append(method.weights[:, :, SCORED_LEVELS.index(0.9), 4:].sum(axis=-1).mean())
     assert np.mean(weights[305:340]) > 1.2 * np.mean(weights[200:290])
 
 
@@ -270,9 +271,10 @@ def test_replacing_keeps_order() -> None:
     assert replaced(np.asarray([[3.0]]), np.asarray([3.0]), np.asarray([1.0])).tolist() == [[1.0]]
 
 
-@pytest.mark.parametrize("method", [Aci, Dtaci])
-def test_memory_does_not_grow(method: type[Aci] | type[Dtaci]) -> None:
-    made = method.start(made_task())
+@pytest.mark.parametrize("name", ["aci", "dtaci"])
+def test_memory_does_not_grow(name: str) -> None:
+    made = make(name, made_task())
+    assert isinstance(made, Aci | Dtaci)
     rows, base = stream(80)
     half_widths(made, rows, base, "honest")
     assert len(made.issued) == HORIZON

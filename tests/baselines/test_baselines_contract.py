@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from baseline_world import CONTEXT, HORIZON, STEPS, World, said
+from baseline_world import CONTEXT, HORIZON, STEPS, World, predictions
 
+from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Prediction
 from ompb.bench.methods import make, method_names, unfit
 
@@ -71,7 +72,7 @@ def test_nothing_issued_depends_on_later_rows(name: str, protocol: str, poison: 
     known = 60
     stream = world.stream.copy()
     stream[CONTEXT - 1 + known :] = poison  # the row after the last origin that is asked for
-    found = said(make(name, world.task(protocol)), world.moments(protocol, stream, known))
+    found = predictions(make(name, world.task(protocol)), world.snapshots(protocol, stream, known))
     for one, other in zip(clean(world, name, protocol), found, strict=False):
         assert_same(one, other)
     assert len(found) == known
@@ -107,10 +108,10 @@ def test_one_seed_one_result_and_input_untouched(name: str, world: World) -> Non
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_pickled_copy_goes_on_as_if_nothing_had_been(name: str, world: World) -> None:
     method = make(name, world.task())
-    told = list(world.moments())
-    said(method, iter(told[:50]))
+    shown = list(world.snapshots())
+    predictions(method, iter(shown[:50]))
     copy = pickle.loads(pickle.dumps(method))
-    for one, other in zip(clean(world, name, "honest")[50:], said(copy, iter(told[50:])), strict=True):
+    for one, other in zip(clean(world, name, "honest")[50:], predictions(copy, iter(shown[50:])), strict=True):
         assert_same(one, other)
 
 
@@ -119,13 +120,24 @@ def test_missing_cells_never_reach_a_forecast(name: str, world: World) -> None:
     holes = world.stream.copy()
     holes[CONTEXT + 5, 0] = holes[CONTEXT + 9, :] = np.nan
     filled = world.stream  # windows have no holes: those are filled before a method sees them
-    from ompb.bench.contract import moments
+    from ompb.bench.contract import snapshots
     from ompb.bench.protocols import Clock
 
-    told = moments(holes, filled, world.base, Clock("honest", HORIZON, CONTEXT - 1), CONTEXT)
-    assert all(np.isfinite(p.mean).all() for p in said(make(name, world.task()), told))
+    shown = snapshots(holes, filled, world.base, Clock("honest", HORIZON, CONTEXT - 1), CONTEXT)
+    assert all(np.isfinite(p.mean).all() for p in predictions(make(name, world.task()), shown))
 
 
 @pytest.mark.parametrize("name", sorted(STARTS_AS_BACKBONE))
 def test_it_starts_as_the_backbone(name: str, world: World) -> None:
     np.testing.assert_allclose(clean(world, name, "honest")[0].mean, world.base[0], atol=1e-5)
+
+
+def test_pairs_of_the_source_are_views_in_time_order(world: World) -> None:
+    task = world.task()
+    windows, outcomes = source_pairs(task)
+    assert len(windows) == len(outcomes) == len(task.source) - CONTEXT - HORIZON + 1
+    for place in (0, 7, len(windows) - 1):
+        np.testing.assert_array_equal(windows[place], task.source[place : place + CONTEXT])
+        np.testing.assert_array_equal(outcomes[place], task.source[place + CONTEXT : place + CONTEXT + HORIZON])
+    assert np.shares_memory(windows, task.source)
+    assert np.shares_memory(outcomes, task.source)

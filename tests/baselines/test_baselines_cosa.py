@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from baseline_world import CHANNELS, CONTEXT, HORIZON, World, said
+from baseline_world import CHANNELS, CONTEXT, HORIZON, World, predictions
 
 from ompb.baselines.cosa import Cosa, CosaSettings, Head, Objective, Rates, burst, clipped, head_inputs, recent_levels
 from ompb.bench.methods import unfit
@@ -119,18 +119,18 @@ def test_rates_follow_the_cosine_and_what_losses_do() -> None:
 
     np.testing.assert_allclose(rates.at(0), 0.1)
     np.testing.assert_allclose(rates.at(10), 0.01)
-    rates.hear(np.full(3, np.nan))  # there was no loss before the first
+    rates.observe(np.full(3, np.nan))  # there was no loss before the first
     np.testing.assert_allclose(rates.at(5), cosine(5))
-    rates.hear(np.array([1.0, -1.0, 0.0]))
+    rates.observe(np.array([1.0, -1.0, 0.0]))
     np.testing.assert_allclose(rates.at(5), np.array([0.5, 1.0, 1.0]) * cosine(5))
-    rates.hear(np.array([-1.0, -1.0, -1.0]))  # steady in the second only
+    rates.observe(np.array([-1.0, -1.0, -1.0]))  # steady in the second only
     np.testing.assert_allclose(rates.at(5), np.array([0.5, 1.1, 1.0]) * cosine(5))
     np.testing.assert_allclose(rates.at(0)[1], 0.1)  # never above the largest
-    rates.hear(np.array([-1.0, 1.0, -1.0]))
-    rates.hear(np.array([-1.0, -1.0, -1.0]))  # in the second the count has started again
+    rates.observe(np.array([-1.0, 1.0, -1.0]))
+    rates.observe(np.array([-1.0, -1.0, -1.0]))  # in the second the count has started again
     np.testing.assert_allclose(rates.at(5), np.array([0.5 * 1.1**2, 1.1 * 0.5, 1.1**2]) * cosine(5))
     for _ in range(9):
-        rates.hear(np.ones(3))
+        rates.observe(np.ones(3))
     np.testing.assert_allclose(rates.at(5), 0.01)  # nor below the smallest
 
 
@@ -207,7 +207,7 @@ def test_a_burst_stops_once_it_gets_no_better() -> None:
 @pytest.mark.parametrize("protocol", ["honest", "full", "one-step"])
 def test_the_stream_is_bursts_on_complete_pairs(protocol: str, world: World) -> None:
     config = CosaSettings(block=10, context_blocks=3)
-    issued = said(Cosa.start(world.task(protocol), config), world.moments(protocol))
+    issued = predictions(Cosa.start(world.task(protocol), config), world.snapshots(protocol))
     head = Head(np.zeros((CHANNELS, HORIZON, HORIZON + 4)), np.full(CHANNELS, 0.3))
     delay = 1 if protocol == "one-step" else HORIZON
     inputs: list[Floats] = []
@@ -223,7 +223,7 @@ def test_the_stream_is_bursts_on_complete_pairs(protocol: str, world: World) -> 
 
 
 def test_it_removes_most_of_a_moved_level(world: World) -> None:
-    issued = said(Cosa.start(world.task(), CosaSettings(block=12)), world.moments())
+    issued = predictions(Cosa.start(world.task(), CosaSettings(block=12)), world.snapshots())
     late = range(60, len(issued))
     outcome = np.stack([world.stream[k + CONTEXT : k + CONTEXT + HORIZON] for k in late])
     gains = np.mean((np.stack([issued[k].mean for k in late]) - outcome) ** 2) / np.mean(

@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CHANNELS, CONTEXT, HORIZON, World, said
+from baseline_world import CHANNELS, CONTEXT, HORIZON, World, predictions
 from torch import Tensor, nn
 from torch.optim import AdamW
 
 from ompb.baselines.dsof import Dsof, DsofSettings, Student
 from ompb.baselines.network import source_pairs
-from ompb.bench.contract import Moment
+from ompb.bench.contract import Snapshot
 from ompb.errors import OptionError, TooShortError
 
 QUICK = DsofSettings(epochs=1)
@@ -53,31 +53,31 @@ def test_the_student_starts_by_adding_nothing_and_is_linear_per_channel() -> Non
 def test_fast_stream_trains_the_student_alone_on_known_rows_and_pseudo_labels(
     protocol: str, steps_back: tuple[int, ...], world: World
 ) -> None:
-    """A twin of the student is trained by hand; no slow step happens in the first 20 moments."""
+    """A twin of the student is trained by hand; no slow step happens in the first 20 snapshots."""
     options = DsofSettings(epochs=1, steps_back=steps_back)
     made = Dsof.start(world.task(protocol), options)
     teacher, student = world.network_copy().model, copy.deepcopy(made.student)
     before = parameters(made.teacher)
     optimiser = AdamW(student.parameters(), lr=options.fast_rate, amsgrad=True)
-    told = list(world.moments(protocol))[:20]
-    for step, moment in enumerate(told):
+    shown = list(world.snapshots(protocol))[:20]
+    for step, snapshot in enumerate(shown):
         for back in steps_back:
             if back <= step:
-                fast_twin(teacher, student, optimiser, told[step - back], moment, back, world)
+                fast_twin(teacher, student, optimiser, shown[step - back], snapshot, back, world)
         with torch.no_grad():
-            window = single(moment.window)[None]
+            window = single(snapshot.window)[None]
             expected = teacher(window) + student(window, teacher(window))
-        np.testing.assert_allclose(made.step(moment).mean, expected[0].numpy(), atol=2e-5)
+        np.testing.assert_allclose(made.step(snapshot).mean, expected[0].numpy(), atol=2e-5)
     for one, other in zip(before, parameters(made.teacher), strict=True):
         np.testing.assert_array_equal(one, other)
     assert all(parameter.grad is None for parameter in made.teacher.parameters())
 
 
 def fast_twin(
-    teacher: nn.Module, student: Student, optimiser: AdamW, old: Moment, new: Moment, back: int, world: World
+    teacher: nn.Module, student: Student, optimiser: AdamW, old: Snapshot, new: Snapshot, back: int, world: World
 ) -> None:
     with torch.no_grad():
-        past, newest = (teacher(single(moment.window)[None])[0] for moment in (old, new))
+        past, newest = (teacher(single(snapshot.window)[None])[0] for snapshot in (old, new))
     forecast = past + student(single(old.window)[None], past[None])[0]
     loss = torch.zeros(())
     for lead in range(1, HORIZON + 1):
@@ -91,15 +91,15 @@ def fast_twin(
 
 def test_a_missing_cell_is_no_target(world: World) -> None:
     """Whatever stands in a missing cell's place, the student's gradient is that of the other cells."""
-    first, second = list(world.moments())[:2]
+    first, second = list(world.snapshots())[:2]
     row = second.row.copy()
     row[0] = np.nan
     made = Dsof.start(world.task(), QUICK)
     teacher, student = copy.deepcopy(made.teacher), copy.deepcopy(made.student)
     made.step(first)
-    made.step(Moment(second.origin, row, second.window, second.base, ()))
+    made.step(Snapshot(second.origin, row, second.window, second.base, ()))
     with torch.no_grad():
-        past, newest = (teacher(single(moment.window)[None])[0] for moment in (first, second))
+        past, newest = (teacher(single(snapshot.window)[None])[0] for snapshot in (first, second))
     target = torch.cat([single(row)[None], newest[:-1]])
     forecast = past + student(single(first.window)[None], past[None])[0]
     weights = (0.9 ** torch.arange(HORIZON))[:, None].expand(-1, CHANNELS)
@@ -131,13 +131,13 @@ def test_slow_stream_trains_each_on_its_own_loss(world: World) -> None:
 
 def test_memory_is_first_in_first_out_and_the_teacher_waits_for_a_batch(world: World) -> None:
     made = Dsof.start(world.task(), DsofSettings(epochs=1, memory=10, batch=8))
-    start, told = parameters(made.teacher), list(world.moments())
-    said(made, iter(told[: HORIZON + 7]))  # seven outcomes are complete
+    start, shown = parameters(made.teacher), list(world.snapshots())
+    predictions(made, iter(shown[: HORIZON + 7]))  # seven outcomes are complete
     for a, b in zip(start, parameters(made.teacher), strict=True):
         np.testing.assert_array_equal(a, b)
-    said(made, iter(told[HORIZON + 7 : 40]))
+    predictions(made, iter(shown[HORIZON + 7 : 40]))
     assert any(not np.array_equal(a, b) for a, b in zip(start, parameters(made.teacher), strict=True))
-    newest = told[39].origin - HORIZON
+    newest = shown[39].origin - HORIZON
     assert [pair.origin for pair in made.memory] == list(range(newest - 9, newest + 1))
 
 
@@ -161,14 +161,14 @@ def test_offline_training_keeps_the_best_epoch_and_is_never_worse_than_the_backb
 
 def test_without_offline_training_it_starts_as_the_backbone(world: World) -> None:
     made = Dsof.start(world.task(), DsofSettings(epochs=0))
-    np.testing.assert_allclose(made.step(next(world.moments())).mean, world.base[0], atol=1e-5)
+    np.testing.assert_allclose(made.step(next(world.snapshots())).mean, world.base[0], atol=1e-5)
 
 
 def test_global_randomness_is_left_alone(world: World) -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    said(Dsof.start(world.task(), QUICK), iter(list(world.moments())[:40]))
+    predictions(Dsof.start(world.task(), QUICK), iter(list(world.snapshots())[:40]))
     assert torch.equal(torch.rand(2), expected)
 
 

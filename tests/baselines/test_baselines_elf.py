@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("torch")  # for the world only
 
-from baseline_world import CONTEXT, HORIZON, SEASON, World, said
+from baseline_world import CONTEXT, HORIZON, SEASON, World, predictions
 
 from ompb.baselines.elf import Elf, ElfSettings, FourierRidge, LinearForecaster, Weigher, low_band, seasonal_naive
-from ompb.bench.contract import Moment, Pair, Task
+from ompb.bench.contract import Pair, Snapshot, Task
 from ompb.errors import OptionError
 from ompb.types import Floats
 
@@ -127,23 +127,23 @@ def test_seasonal_naive_repeats_the_newest_season() -> None:
 @pytest.mark.parametrize("protocol", ["honest", "full", "one-step"])
 def test_the_method_equals_a_plain_replay_of_its_definition(protocol: str, world: World) -> None:
     every, options = 7, ElfSettings(every=7, recent=2)
-    told = list(world.moments(protocol))
-    found = said(Elf.start(world.task(protocol), options), iter(told))
+    shown = list(world.snapshots(protocol))
+    found = predictions(Elf.start(world.task(protocol), options), iter(shown))
     delay = 1 if protocol == "one-step" else HORIZON
     issued: list[Floats] = []  # (4, H, C)
     blocks: list[Floats] = []
     seen, matured = 0, 0
-    for step, moment in enumerate(told):
+    for step, snapshot in enumerate(shown):
         if step % every == 0 and step >= delay:
             matured = step - delay + 1
-            truth = [world.stream[told[k].origin + 1 : told[k].origin + 1 + HORIZON] for k in range(seen, matured)]
+            truth = [world.stream[shown[k].origin + 1 : shown[k].origin + 1 + HORIZON] for k in range(seen, matured)]
             blocks.append(((np.stack(issued[seen:matured]) - np.stack(truth)[:, None]) ** 2).mean(axis=(0, 2)))
             seen = matured
-        linear = batch_linear(world, told[:matured], moment, options)
+        linear = batch_linear(world, shown[:matured], snapshot, options)
         slow, fast = weight(blocks, 0, 1), weight(blocks[-2:], 0, 1)
-        mixtures = [w * moment.base + (1 - w) * linear for w in (fast, slow)]
+        mixtures = [w * snapshot.base + (1 - w) * linear for w in (fast, slow)]
         share = weight(blocks, 2, 3)
-        issued.append(np.stack([moment.base, linear, *mixtures]))
+        issued.append(np.stack([snapshot.base, linear, *mixtures]))
         np.testing.assert_allclose(found[step].mean, share * mixtures[0] + (1 - share) * mixtures[1], atol=1e-8)
 
 
@@ -152,10 +152,10 @@ def weight(blocks: list[Floats], one: int, other: int) -> Floats:
     return np.asarray(first / (first + second))
 
 
-def batch_linear(world: World, learnt: list[Moment], moment: Moment, options: ElfSettings) -> Floats:
+def batch_linear(world: World, learnt: list[Snapshot], snapshot: Snapshot, options: ElfSettings) -> Floats:
     """Batch ridge on everything that has matured."""
     if not learnt:
-        return seasonal_naive(moment.window, HORIZON, SEASON)
+        return seasonal_naive(snapshot.window, HORIZON, SEASON)
     kept, bins = low_band(CONTEXT, options.band), 2  # 0 and 1 of 4 rows: k / 4 <= 0.45
     columns = []
     for channel in range(2):
@@ -164,7 +164,7 @@ def batch_linear(world: World, learnt: list[Moment], moment: Moment, options: El
         x = np.fft.fft(windows - windows[:, -1:], norm="ortho")[:, kept]
         y = np.fft.rfft(outcomes - windows[:, -1:], norm="ortho")[:, :bins]
         w = np.linalg.solve(x.conj().T @ x + options.ridge * np.eye(len(kept)), x.conj().T @ y)
-        window = moment.window[:, channel]
+        window = snapshot.window[:, channel]
         spectrum = np.fft.fft(window - window[-1], norm="ortho")[kept] @ w
         columns.append(window[-1] + np.fft.irfft(spectrum, n=HORIZON, norm="ortho"))
     return np.stack(columns, axis=1)
@@ -172,7 +172,7 @@ def batch_linear(world: World, learnt: list[Moment], moment: Moment, options: El
 
 def test_it_keeps_no_more_than_what_is_not_yet_learnt(world: World) -> None:
     made = Elf.start(world.task(), ElfSettings(every=7))
-    said(made, world.moments())
+    predictions(made, world.snapshots())
     assert len(made.issued) == HORIZON
     assert len(made.fresh) == len(made.squares) < 7
 

@@ -88,12 +88,12 @@ def test_factors_scale_inputs_by_tap_biases_and_outputs() -> None:
 def test_the_controller_reads_one_chunk_per_input_channel() -> None:
     bank = AdaptiveConvs(2, 4, 8, 3, SMALL)
     bank.slow.normal_()
-    for n, said in enumerate(bank.controlled()):
+    for n, factors in enumerate(bank.controlled()):
         for a in range(4):
             chunk = bank.slow[n, a * 24 : (a + 1) * 24]
             hidden = chunk @ bank.inner[n] + bank.inner_bias[n, 0]
             expected = (hidden * torch.sigmoid(hidden)) @ bank.outer[n] + bank.outer_bias[n, 0]
-            torch.testing.assert_close(said[a], expected)
+            torch.testing.assert_close(factors[a], expected)
 
 
 def whole_length(model: FSNet, rows: Any) -> tuple[Any, list[Any]]:
@@ -234,11 +234,11 @@ def test_pretraining_keeps_the_best_epoch_and_stops_after_the_patience(monkeypat
     seen: list[Any] = []
     errors = iter([5.0, 4.0, 6.0, 4.0, 9.0, 1.0])
 
-    def told(model: Any, windows: Any) -> Any:
+    def recording(model: Any, windows: Any) -> Any:
         seen.append(model.head.weight.detach().clone())
         return torch.full((len(windows), HORIZON, CHANNELS), math.sqrt(next(errors)))
 
-    monkeypatch.setattr(module, "in_bulk", told)
+    monkeypatch.setattr(module, "in_bulk", recording)
     windows, outcomes = pairs()
     outcomes[72:] = 0
     model = stepped(12)
@@ -274,9 +274,9 @@ def test_pretraining_says_what_it_cannot_do() -> None:
     ("options", "message"),
     [
         ({"width": 0}, "width = 0"),
-        ({"representation": 100}, "no multiple of width"),
-        ({"blocks": 7}, "pass 8 blocks"),
-        ({"read": 33}, "at most 32"),
+        ({"representation": 100}, "a multiple of width = 64"),
+        ({"blocks": 7}, "from 8"),
+        ({"read": 33}, "to 32"),
         ({"held_out": 1.0}, "held_out = 1.0"),
     ],
 )

@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CHANNELS, CONTEXT, HORIZON, STEPS, World, said
+from baseline_world import CHANNELS, CONTEXT, HORIZON, STEPS, World, predictions
 
 from ompb.baselines.fsnet import FSNetSettings
 from ompb.baselines.network import known_mse
 from ompb.baselines.onenet import OneNet, OneNetSettings, Weights, channel_mse, mixture
-from ompb.bench.contract import Moment, Pair, moments
+from ompb.bench.contract import Pair, Snapshot, settings_record, snapshots
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
 from ompb.forecasters.torch.training import own_random_state
@@ -157,10 +157,10 @@ def test_a_missing_cell_neither_teaches_nor_spoils() -> None:
 def test_it_says_the_mean_of_its_branches_until_a_pair_is_complete(world: World) -> None:
     method = OneNet.start(world.task(), QUICK)
     fsnet = method.fsnet
-    for place, moment in enumerate(world.moments(steps=HORIZON + 1)):
+    for place, snapshot in enumerate(world.snapshots(steps=HORIZON + 1)):
         with torch.no_grad():
-            second = fsnet(torch.as_tensor(moment.window, dtype=torch.float32)[None])[0].numpy()
-        found = method.step(moment).mean
+            second = fsnet(torch.as_tensor(snapshot.window, dtype=torch.float32)[None])[0].numpy()
+        found = method.step(snapshot).mean
         if place < HORIZON:
             np.testing.assert_allclose(found, (world.base[place] + second) / 2, atol=1e-5)
         else:
@@ -169,11 +169,11 @@ def test_it_says_the_mean_of_its_branches_until_a_pair_is_complete(world: World)
 
 def first_pair(world: World) -> tuple[OneNet, Pair]:
     """A method that is about to learn its first pair, and the pair."""
-    told = list(world.moments(steps=HORIZON + 1))
+    shown = list(world.snapshots(steps=HORIZON + 1))
     method = OneNet.start(world.task(), QUICK)
-    said(method, iter(told[:HORIZON]))
+    predictions(method, iter(shown[:HORIZON]))
     outcome = world.stream[CONTEXT : CONTEXT + HORIZON]
-    return method, Pair(CONTEXT - 1, told[0].window, told[0].base, outcome)
+    return method, Pair(CONTEXT - 1, shown[0].window, shown[0].base, outcome)
 
 
 def test_both_branches_take_a_step_of_adamw_on_their_own_error(world: World) -> None:
@@ -189,7 +189,7 @@ def test_both_branches_take_a_step_of_adamw_on_their_own_error(world: World) -> 
             (1 - 3e-4 * 0.01) * p.detach() - 3e-4 * g / (g.abs() + 1e-8)
             for p, g in zip(parameters, gradients, strict=True)
         ]
-    method.step(list(world.moments(steps=HORIZON + 1))[HORIZON])
+    method.step(list(world.snapshots(steps=HORIZON + 1))[HORIZON])
     for name, wanted in expected.items():
         for found, parameter in zip(getattr(method, name).parameters(), wanted, strict=True):
             torch.testing.assert_close(found.detach(), parameter, rtol=1e-3, atol=2e-6)
@@ -201,7 +201,7 @@ def test_weights_learn_from_what_the_branches_said_before_their_step(world: Worl
     with torch.no_grad():
         first, second = method.backbone(window), method.fsnet(window)
         short = short_terms(method.weights, first, second, outcome)[0]
-    method.step(list(world.moments(steps=HORIZON + 1))[HORIZON])
+    method.step(list(world.snapshots(steps=HORIZON + 1))[HORIZON])
     torch.testing.assert_close(method.weights.short, short)
     better = channel_mse(first, outcome) < channel_mse(second, outcome)
     assert ((method.weights.long.detach() > 0) == better).all()
@@ -212,10 +212,10 @@ def test_an_outcome_that_is_wholly_missing_changes_nothing(world: World) -> None
     rows[CONTEXT + 20 : CONTEXT + 20 + HORIZON + 2] = np.nan
     method = OneNet.start(world.task(), QUICK)
     still = 0
-    for moment in moments(rows, world.stream, world.base, Clock("honest", HORIZON, CONTEXT - 1), CONTEXT):
+    for snapshot in snapshots(rows, world.stream, world.base, Clock("honest", HORIZON, CONTEXT - 1), CONTEXT):
         before = state(method)
-        method.step(moment)
-        if missing_pair(moment, rows):
+        method.step(snapshot)
+        if missing_pair(snapshot, rows):
             still += 1
             assert all(torch.equal(one, other) for one, other in zip(before, state(method), strict=True))
     assert still == 3
@@ -226,13 +226,13 @@ def state(method: OneNet) -> list[Any]:
     return [part.detach().clone() for part in (*parts, method.weights.long, method.weights.short)]
 
 
-def missing_pair(moment: Moment, rows: Floats) -> bool:
-    return bool(np.isnan(rows[moment.origin - HORIZON + 1 : moment.origin + 1]).all())
+def missing_pair(snapshot: Snapshot, rows: Floats) -> bool:
+    return bool(np.isnan(rows[snapshot.origin - HORIZON + 1 : snapshot.origin + 1]).all())
 
 
 def test_the_exponentiated_variant_runs_and_differs(world: World) -> None:
     settings = dataclasses.replace(QUICK, long_term="exponentiated")
-    one, other = (said(OneNet.start(world.task(), s), world.moments()) for s in (QUICK, settings))
+    one, other = (predictions(OneNet.start(world.task(), s), world.snapshots()) for s in (QUICK, settings))
     assert len(other) == STEPS
     assert np.isfinite([p.mean for p in other]).all()
     assert not np.allclose(one[-1].mean, other[-1].mean)
@@ -240,7 +240,7 @@ def test_the_exponentiated_variant_runs_and_differs(world: World) -> None:
 
 def test_it_learns_a_level_that_has_moved(world: World) -> None:
     rows = np.lib.stride_tricks.sliding_window_view(world.stream[CONTEXT:], HORIZON, axis=0).transpose(0, 2, 1)
-    issued = np.array([p.mean for p in said(OneNet.start(world.task()), world.moments())])
+    issued = np.array([p.mean for p in predictions(OneNet.start(world.task(), OneNetSettings()), world.snapshots())])
     late = slice(STEPS // 2, STEPS)
     assert np.mean((issued - rows)[late] ** 2) < np.mean((world.base - rows)[late] ** 2)
 
@@ -251,7 +251,7 @@ def test_other_seeds_are_other_runs(world: World) -> None:
 
 
 def test_settings_are_all_on_record(world: World) -> None:
-    recorded = OneNet.start(world.task(), QUICK).settings
+    recorded = settings_record(OneNet.start(world.task(), QUICK))
     assert recorded["rate"] == 3e-4
     assert recorded["fsnet"]["slots"] == 32
 

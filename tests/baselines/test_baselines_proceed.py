@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CONTEXT, HORIZON, World, said
+from baseline_world import CONTEXT, HORIZON, World, predictions
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
@@ -18,7 +18,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from ompb.baselines.proactive import Adapted, ConceptEncoder, Generator, Layer, ProactiveModel, adapt, clipped
 from ompb.baselines.proceed import Learner, Proceed, ProceedSettings, Source, train, validate
-from ompb.bench.contract import Moment
+from ompb.bench.contract import Snapshot
 from ompb.errors import ForecasterError, NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch import backbone
 from ompb.forecasters.torch.autoformer import CircularConv
@@ -303,9 +303,9 @@ def started(world: World) -> bytes:
 def test_the_pair_before_is_learnt_before_the_forecast(started: bytes, world: World) -> None:
     """The method, step by step, is the learner fed with the pairs that are complete."""
     method, twin = pickle.loads(started), pickle.loads(started).learner
-    told = list(world.moments())
+    shown = list(world.snapshots())
     rows = torch.as_tensor(world.stream, dtype=torch.float32)
-    for place, prediction in enumerate(said(method, iter(told[:12]))):
+    for place, prediction in enumerate(predictions(method, iter(shown[:12]))):
         if place >= HORIZON:
             twin.learn(rows[None, place - HORIZON : place + CONTEXT])
         found = twin.forecast(rows[None, place : place + CONTEXT])[0]
@@ -322,8 +322,10 @@ def test_a_pair_of_which_nothing_is_known_is_passed_over(started: bytes, world: 
     before = copy.deepcopy(method.learner.model)
     stream = world.stream.copy()
     stream[CONTEXT:] = np.nan
-    told = [Moment(m.origin, m.row, world.stream[:CONTEXT], m.base, m.labels) for m in world.moments(stream=stream)]
-    said(method, iter(told[:20]))
+    shown = [
+        Snapshot(m.origin, m.row, world.stream[:CONTEXT], m.base, m.labels) for m in world.snapshots(stream=stream)
+    ]
+    predictions(method, iter(shown[:20]))
     assert moved(before, method.learner.model) == set()
 
 
@@ -387,7 +389,7 @@ def test_a_source_it_cannot_use_is_refused(world: World) -> None:
 
 def test_divergence_is_told(world: World) -> None:
     with pytest.raises(ForecasterError, match="diverged"):
-        Proceed.start(world.task(), ProceedSettings(concept=4, bottleneck=2, epochs=1, offline_rate=1e30))
+        Proceed.start(world.task(), ProceedSettings(concept=4, bottleneck=2, epochs=1, offline_rate=1e9))
 
 
 def test_published_rates() -> None:

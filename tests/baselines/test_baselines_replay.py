@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CONTEXT, HORIZON, World, said
+from baseline_world import CONTEXT, HORIZON, World, predictions
 
 from ompb.baselines.replay import DER_PLUS_PLUS, ER, GD, Experience, Replay, ReplaySettings, Reservoir
-from ompb.bench.contract import moments
+from ompb.bench.contract import settings_record, snapshots
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
 from ompb.types import Floats
@@ -29,9 +29,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World.make(tmp_path_factory.mktemp("world"))
 
 
-def masked_mse(said: Any, outcome: Any) -> Any:
+def masked_mse(forecast: Any, outcome: Any) -> Any:
     known = ~torch.isnan(outcome)
-    return ((said[known] - outcome[known]) ** 2).mean()
+    return ((forecast[known] - outcome[known]) ** 2).mean()
 
 
 @dataclass
@@ -73,15 +73,15 @@ class Twin:
 
 
 def assert_twins(method: Replay, twin: Twin, world: World, protocol: str, rows: Floats) -> None:
-    told = moments(rows, world.stream, world.base[:STEPS], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
-    for moment in told:
-        known = moment.origin - DELAYS[protocol]
+    shown = snapshots(rows, world.stream, world.base[:STEPS], Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+    for snapshot in shown:
+        known = snapshot.origin - DELAYS[protocol]
         if known >= CONTEXT - 1:
             outcome = rows[known + 1 : known + 1 + HORIZON]
             if not np.isnan(outcome).all():
                 twin.learn(world.stream[known + 1 - CONTEXT : known + 1], outcome)
-        np.testing.assert_allclose(method.step(moment).mean, twin.forecast(moment.window), atol=2e-4)
-    assert not np.allclose(twin.forecast(moment.window), moment.base, atol=0.05)
+        np.testing.assert_allclose(method.step(snapshot).mean, twin.forecast(snapshot.window), atol=2e-4)
+    assert not np.allclose(twin.forecast(snapshot.window), snapshot.base, atol=0.05)
 
 
 @pytest.mark.parametrize("protocol", ["honest", "one-step"])
@@ -106,7 +106,7 @@ def test_missing_cells_are_never_learned(world: World) -> None:
 
 def first_weights(world: World, settings: ReplaySettings, steps: int) -> list[Any]:
     method = Replay.start(world.task(), settings)
-    said(method, world.moments(steps=steps))
+    predictions(method, world.snapshots(steps=steps))
     return list(method.model.parameters())
 
 
@@ -171,7 +171,7 @@ def test_a_draw_has_no_doubles_and_every_one_its_chance() -> None:
 def test_memory_is_bounded(settings: ReplaySettings, size: int, world: World) -> None:
     bounded = ReplaySettings(settings.learning_rate, settings.label_weight, settings.output_weight, capacity=20)
     method = Replay.start(world.task(), bounded)
-    said(method, world.moments())
+    predictions(method, world.snapshots())
     assert len(method.memory.held) == size
     for experience in method.memory.held:
         assert experience.output.untyped_storage().nbytes() == experience.output.nbytes  # no view of a whole pass
@@ -180,7 +180,7 @@ def test_memory_is_bounded(settings: ReplaySettings, size: int, world: World) ->
 def test_settings_are_the_published_ones(world: World) -> None:
     rest = {"learning_rate": 3e-5, "capacity": 500, "drawn": 8}
     for settings, label_weight, output_weight in ((GD, 0.0, 0.0), (ER, 0.2, 0.0), (DER_PLUS_PLUS, 0.0, 0.2)):
-        found = Replay.start(world.task(), settings).settings
+        found = settings_record(Replay.start(world.task(), settings))
         assert found == {**rest, "label_weight": label_weight, "output_weight": output_weight}
 
 
@@ -195,5 +195,5 @@ def test_settings_are_the_published_ones(world: World) -> None:
     ],
 )
 def test_unfit_settings_are_refused(make: Callable[[], ReplaySettings]) -> None:
-    with pytest.raises(OptionError, match="pass"):
+    with pytest.raises(OptionError, match="accepted"):
         make()

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, World, said
+from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, World, predictions
 
 from ompb.baselines.network import trainable
 from ompb.baselines.solid import Pool, Solid, SolidPlusPlus, SolidPlusPlusSettings, SolidSettings, reconditionor
-from ompb.bench.contract import Moment, Pair, Task
+from ompb.bench.contract import Pair, Snapshot, Task, settings_record
 from ompb.bench.methods import make
 from ompb.errors import NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch.tcn import TCN
@@ -88,15 +88,15 @@ def test_every_forecast_is_the_formula(protocol: str, two_sided: bool, season: i
     settings = SolidSettings(**{**{f: getattr(SMALL, f) for f in SMALL.__slots__}, "two_sided": two_sided})
     solid, model = Solid.start(with_season(world.task(protocol), season), settings), double(world)
     adapted = 0
-    for moment in world.moments(protocol):
-        mean = solid.step(moment).mean
-        near = searched(world.stream, moment.origin, DELAYS[protocol], settings, season or 1)
+    for snapshot in world.snapshots(protocol):
+        mean = solid.step(snapshot).mean
+        near = searched(world.stream, snapshot.origin, DELAYS[protocol], settings, season or 1)
         if len(near) < settings.neighbours:
-            np.testing.assert_array_equal(mean, moment.base)
+            np.testing.assert_array_equal(mean, snapshot.base)
             continue
-        wanted = by_hand(model, world.stream, moment.origin, near, settings.learning_rate)
+        wanted = by_hand(model, world.stream, snapshot.origin, near, settings.learning_rate)
         np.testing.assert_allclose(mean, wanted, atol=2e-5)
-        adapted += not np.allclose(wanted, moment.base, atol=1e-2)
+        adapted += not np.allclose(wanted, snapshot.base, atol=1e-2)
     assert adapted > 40
 
 
@@ -119,7 +119,7 @@ def test_missing_cells_are_left_out_of_each_sample(world: World) -> None:
 def test_the_network_is_as_trained_after_every_forecast(world: World) -> None:
     solid = Solid.start(world.task(), SMALL)
     assert {name for name, p in solid.model.named_parameters() if p.requires_grad} == {"head.weight", "head.bias"}
-    said(solid, world.moments())
+    predictions(solid, world.snapshots())
     for name, trained in world.network_copy().model.state_dict().items():
         torch.testing.assert_close(solid.model.state_dict()[name], trained, rtol=0, atol=0)
 
@@ -131,7 +131,7 @@ def test_no_later_row_is_learned_once_it_adapts(protocol: str, world: World) -> 
     poisoned = world.stream.copy()
     poisoned[CONTEXT - 1 + known :] = 1e6
     clean, other = (
-        said(Solid.start(world.task(protocol), SMALL), world.moments(protocol, rows, known))
+        predictions(Solid.start(world.task(protocol), SMALL), world.snapshots(protocol, rows, known))
         for rows in (world.stream, poisoned)
     )
     np.testing.assert_array_equal([p.mean for p in clean], [p.mean for p in other])
@@ -149,7 +149,7 @@ def test_full_ring_keeps_the_newest(world: World) -> None:
     for origin in range(11):
         shape = (HORIZON, CHANNELS)
         pool.add(Pair(origin, np.full((CONTEXT, CHANNELS), float(origin)), np.zeros(shape), np.full(shape, origin)))
-    present = Moment(20, np.zeros(CHANNELS), np.full((CONTEXT, CHANNELS), 8.9), np.zeros((HORIZON, CHANNELS)), ())
+    present = Snapshot(20, np.zeros(CHANNELS), np.full((CONTEXT, CHANNELS), 8.9), np.zeros((HORIZON, CHANNELS)), ())
     retrieved = pool.retrieve(present)
     assert retrieved is not None
     windows, outcomes = retrieved
@@ -161,13 +161,13 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
     method = SolidPlusPlus.start(world.task(), settings)
     twin = world.network_copy().model
     steps = 0
-    for moment in world.moments():
+    for snapshot in world.snapshots():
         before = [p.detach().clone() for p in method.model.parameters()]
-        mean = method.step(moment).mean
-        near = searched(world.stream, moment.origin, HORIZON, settings, SEASON)
+        mean = method.step(snapshot).mean
+        near = searched(world.stream, snapshot.origin, HORIZON, settings, SEASON)
         if len(near) < settings.neighbours:
             assert all(torch.equal(p, q) for p, q in zip(method.model.parameters(), before, strict=True))
-            np.testing.assert_allclose(mean, moment.base, atol=1e-5)
+            np.testing.assert_allclose(mean, snapshot.base, atol=1e-5)
             continue
         steps += 1
         if steps == 1:
@@ -183,12 +183,12 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
             for p, q in zip(method.model.parameters(), twin.parameters(), strict=True):
                 torch.testing.assert_close(p, q, rtol=0, atol=1e-5)
             with torch.no_grad():
-                wanted = twin(torch.tensor(moment.window, dtype=torch.float32)[None])[0].numpy()
+                wanted = twin(torch.tensor(snapshot.window, dtype=torch.float32)[None])[0].numpy()
             np.testing.assert_allclose(mean, wanted, atol=1e-5)
-    (state, *_) = method.optimizer.state.values()
+    (state, *_) = method.optimiser.state.values()
     assert steps > 40
     assert int(state["step"]) == steps  # one optimiser for the whole stream
-    assert len(method.optimizer.param_groups[0]["params"]) == len(trainable(world.network_copy().model))
+    assert len(method.optimiser.param_groups[0]["params"]) == len(trainable(world.network_copy().model))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_settings_are_the_published_ones(
 ) -> None:
     task = with_season(world.task(), season)
     search = {"candidates": candidates, "neighbours": neighbours, "phase_tolerance": 0.1, "two_sided": False}
-    solid, plus_plus = (make(name, task).settings for name in ("solid", "solid++"))
+    solid, plus_plus = (settings_record(make(name, task)) for name in ("solid", "solid++"))
     assert solid == {**search, "learning_rate": pytest.approx(rate)}
     assert plus_plus == {**search, "learning_rate": 1e-5}
 

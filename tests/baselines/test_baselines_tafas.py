@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, STEPS, World, said
+from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, STEPS, World, predictions
 
 from ompb.baselines.tafas import (
     BlockAdaptation,
@@ -21,7 +21,7 @@ from ompb.baselines.tafas import (
     dominant_period,
     petsa_loss,
 )
-from ompb.bench.contract import Moment, Task, moments
+from ompb.bench.contract import Snapshot, Task, snapshots
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
 from ompb.types import Floats
@@ -90,21 +90,21 @@ def test_low_rank_calibration_is_its_formula() -> None:
             torch.testing.assert_close(module(x)[n, :, c], expected)
 
 
-def looped_petsa_loss(said: Floats, true: Floats, delta: float, weight: float) -> float:
-    gaps = np.abs(said - true).ravel()
+def looped_petsa_loss(forecast: Floats, true: Floats, delta: float, weight: float) -> float:
+    gaps = np.abs(forecast - true).ravel()
     huber = np.mean([gap**2 / 2 if gap <= delta else delta * (gap - delta / 2) for gap in gaps])
     frequency, divergence, level = [], [], []
-    rows = said.shape[1]
-    for n in range(len(said)):
-        for c in range(said.shape[2]):
-            p, q = said[n, :, c], true[n, :, c]
+    rows = forecast.shape[1]
+    for n in range(len(forecast)):
+        for c in range(forecast.shape[2]):
+            p, q = forecast[n, :, c], true[n, :, c]
             for k in range(rows // 2 + 1):
                 turn = np.exp(-2j * np.pi * k * np.arange(rows) / rows)
                 frequency.append(abs(((p - q) * turn).sum()))
             soft_p, soft_q = (np.exp(s - s.mean()) / np.exp(s - s.mean()).sum() for s in (p, q))
             divergence.append((soft_q * np.log(soft_q / soft_p)).sum())
             level.append(abs(p.mean() - q.mean()))
-    pearson = np.corrcoef(said.ravel(), true.ravel())[0, 1]
+    pearson = np.corrcoef(forecast.ravel(), true.ravel())[0, 1]
     return float(huber + weight * np.mean(frequency) - pearson + np.mean(divergence) + np.mean(level))
 
 
@@ -150,8 +150,8 @@ def zigzag(rows: int) -> Floats:
     return np.asarray((-1.0) ** np.arange(rows)[:, None] * [1.0, 2.0] + np.linspace(0, 0.1, rows)[:, None])
 
 
-def zigzag_moments(protocol: str, stream: Floats, base: Floats) -> Iterator[Moment]:
-    return moments(stream, stream, base, Clock(protocol, LONG, SHORT - 1), SHORT)
+def zigzag_snapshots(protocol: str, stream: Floats, base: Floats) -> Iterator[Snapshot]:
+    return snapshots(stream, stream, base, Clock(protocol, LONG, SHORT - 1), SHORT)
 
 
 def output_only(settings: TafasSettings) -> BlockAdaptation:
@@ -172,7 +172,7 @@ def output_only(settings: TafasSettings) -> BlockAdaptation:
 def test_the_partial_step_is_adam_on_the_known_leads_alone() -> None:
     stream, base = zigzag(30), np.random.default_rng(0).normal(size=(16, LONG, 2))
     method = output_only(TafasSettings(calibrates_input=False))
-    issued = said(method, zigzag_moments("honest", stream, base[:3]))
+    issued = predictions(method, zigzag_snapshots("honest", stream, base[:3]))
     for k in range(2):  # nothing is learned before the end of the block
         np.testing.assert_allclose(issued[k].mean, base[k], rtol=1e-6)
     error = base[0, :2] - stream[SHORT : SHORT + 2]  # the first window's leads that the block's end knows
@@ -206,8 +206,8 @@ def test_blocks_are_learned_whole_once_they_are_complete(protocol: str, ends: li
     method = output_only(TafasSettings(calibrates_input=False))
     method.__class__ = Recording
     learned: list[tuple[int, Any]] = []
-    for place, moment in enumerate(zigzag_moments(protocol, stream, base)):
-        method.step(moment)
+    for place, snapshot in enumerate(zigzag_snapshots(protocol, stream, base)):
+        method.step(snapshot)
         learned += [(place, seen) for seen in method.__dict__.pop("seen", [])]
     whole = [(place, seen) for place, seen in learned if len(seen[0]) == 3]
     partial = [(place, seen) for place, seen in learned if len(seen[0]) == 1]
@@ -232,7 +232,7 @@ def test_it_is_the_block_algorithm_with_forecasts_at_their_origins(
     settings: TafasSettings, protocol: str, world: World
 ) -> None:
     task = world.task(protocol)
-    issued = said(BlockAdaptation.start(task, settings), world.moments(protocol))
+    issued = predictions(BlockAdaptation.start(task, settings), world.snapshots(protocol))
     model = BlockAdaptation.start(task, settings).model
     adam = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=settings.learning_rate)
     stream, base = (torch.as_tensor(values, dtype=torch.float32) for values in (world.stream, world.base))
@@ -267,7 +267,7 @@ def test_it_is_the_block_algorithm_with_forecasts_at_their_origins(
 def test_the_forecaster_stays_frozen_and_both_calibrations_learn(settings: TafasSettings, world: World) -> None:
     method = BlockAdaptation.start(world.task(), settings)
     before = {name: value.clone() for name, value in method.model.state_dict().items()}
-    said(method, world.moments())
+    predictions(method, world.snapshots())
     frozen = {f"forecaster.1.{name}" for name in world.network_copy().model.state_dict()}
     assert frozen < before.keys()
     for name, value in method.model.state_dict().items():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ompb.bench.backbones import Workshop
+from ompb.bench.backbones import RunContext
 from ompb.bench.runner import Grid, run
 from ompb.bench.store import Cell, Store
 from ompb.datasets.etth import CHANNELS
@@ -40,12 +40,12 @@ def small_cells(folder: Path) -> tuple[Cell, ...]:
 
 def kill_often(folder: Path, store: Path, longest: float) -> int:
     """Start the run and kill it, 20 times, each after at most that many seconds; returns how many were cut off."""
-    cells, workshop = small_cells(folder), Workshop(Store(store), folder)
+    cells, run_context = small_cells(folder), RunContext(Store(store), folder)
     chance, cut_off = random.Random(0), 0
     for _ in range(KILLS):
         child = os.fork()
         if not child:
-            run(cells, workshop)
+            run(cells, run_context)
             os._exit(0)
         time.sleep(chance.uniform(0, longest))
         os.kill(child, signal.SIGKILL)

@@ -1,15 +1,27 @@
 import pickle
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ompb
 from ompb import registry
-from ompb.bench.contract import LEVELS, Method, Moment, Prediction, Setting, Task, moments
+from ompb.bench import methods
+from ompb.bench.contract import (
+    SCORED_LEVELS,
+    Conditions,
+    Method,
+    Prediction,
+    Snapshot,
+    Task,
+    settings_record,
+    snapshots,
+)
 from ompb.bench.methods import BIAS_RATE, make, method, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.datasets.synthetic import shifted_stream
@@ -55,13 +67,13 @@ def task_of(world: SimpleNamespace, protocol: str) -> Task:
     )
 
 
-def told(stream: Floats, base: Floats, protocol: str) -> Iterable[Moment]:
-    return moments(stream, stream, base, Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
+def snapshots_of(stream: Floats, base: Floats, protocol: str) -> Iterable[Snapshot]:
+    return snapshots(stream, stream, base, Clock(protocol, HORIZON, CONTEXT - 1), CONTEXT)
 
 
 def issue(name: str, world: SimpleNamespace, protocol: str, stream: Floats, base: Floats) -> list[Prediction]:
     entrant = make(name, task_of(world, protocol))
-    return [entrant.step(moment) for moment in told(stream, base, protocol)]
+    return [entrant.step(snapshot) for snapshot in snapshots_of(stream, base, protocol)]
 
 
 def applicable(protocols: Iterable[str]) -> list[tuple[str, str]]:
@@ -73,21 +85,21 @@ def test_the_built_in_methods() -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_moments_show_rows_windows_and_labels(world: SimpleNamespace, protocol: str) -> None:
+def test_snapshots_show_rows_windows_and_labels(world: SimpleNamespace, protocol: str) -> None:
     clock = Clock(protocol, HORIZON, CONTEXT - 1)
     origins = []
-    for moment in told(world.stream, world.base, protocol):
-        t = moment.origin
+    for snapshot in snapshots_of(world.stream, world.base, protocol):
+        t = snapshot.origin
         origins.append(t)
-        np.testing.assert_array_equal(moment.row, world.stream[t])
-        np.testing.assert_array_equal(moment.window, world.stream[t - CONTEXT + 1 : t + 1])
-        np.testing.assert_allclose(moment.base, world.forecaster(moment.window[None])[0], rtol=1e-12)
-        for label, shown in zip(moment.labels, clock.revealed(t), strict=True):
+        np.testing.assert_array_equal(snapshot.row, world.stream[t])
+        np.testing.assert_array_equal(snapshot.window, world.stream[t - CONTEXT + 1 : t + 1])
+        np.testing.assert_allclose(snapshot.base, world.forecaster(snapshot.window[None])[0], rtol=1e-12)
+        for label, shown in zip(snapshot.labels, clock.revealed(t), strict=True):
             leads = range(shown.first_lead, shown.last_lead + 1)
-            said = world.base[shown.origin - CONTEXT + 1]
+            base = world.base[shown.origin - CONTEXT + 1]
             assert (label.origin, [*range(HORIZON)[label.leads]]) == (shown.origin, [lead - 1 for lead in leads])
             np.testing.assert_array_equal(label.values, [world.stream[shown.origin + lead] for lead in leads])
-            np.testing.assert_array_equal(label.base, [said[lead - 1] for lead in leads])
+            np.testing.assert_array_equal(label.base, [base[lead - 1] for lead in leads])
     assert origins == list(range(CONTEXT - 1, ROWS - HORIZON))
 
 
@@ -131,8 +143,8 @@ def test_methods_change_neither_their_input_nor_what_they_issued(
     stream, base = world.stream.copy(), world.base[:8].copy()
     entrant = make(name, task_of(world, protocol))
     issued, copies = [], []
-    for moment in told(stream, base, protocol):
-        issued.append(entrant.step(moment).mean)
+    for snapshot in snapshots_of(stream, base, protocol):
+        issued.append(entrant.step(snapshot).mean)
         copies.append(issued[-1].copy())
     np.testing.assert_array_equal(issued, copies)
     np.testing.assert_array_equal(stream, world.stream)
@@ -145,12 +157,12 @@ def test_a_pickled_copy_goes_on_as_if_nothing_had_been(name: str, protocol: str,
     if name == "ompb-paper":
         pytest.importorskip("torch")
     entrant = make(name, task_of(world, protocol))
-    shown = list(told(world.stream, world.base, protocol))
-    for moment in shown[:15]:
-        entrant.step(moment)
+    shown = list(snapshots_of(world.stream, world.base, protocol))
+    for snapshot in shown[:15]:
+        entrant.step(snapshot)
     copy = pickle.loads(pickle.dumps(entrant))
-    for one, moment in zip(world.clean(name, protocol)[15:], shown[15:], strict=True):
-        np.testing.assert_array_equal(one.mean, copy.step(moment).mean)
+    for one, snapshot in zip(world.clean(name, protocol)[15:], shown[15:], strict=True):
+        np.testing.assert_array_equal(one.mean, copy.step(snapshot).mean)
 
 
 def test_trivial_methods_equal_their_double_loop_twins(world: SimpleNamespace) -> None:
@@ -179,8 +191,8 @@ def test_trivial_methods_equal_their_double_loop_twins(world: SimpleNamespace) -
 def test_bias_and_copy_equal_their_twins_on_whole_outcomes(protocol: str, delay: int, world: SimpleNamespace) -> None:
     outcomes = np.stack([world.stream[k + CONTEXT : k + CONTEXT + HORIZON] for k in range(len(world.base))])
     residuals = outcomes - world.base
-    copied = [said.mean for said in world.clean("copy", protocol)]
-    biased = [said.mean for said in world.clean("bias", protocol)]
+    copied = [prediction.mean for prediction in world.clean("copy", protocol)]
+    biased = [prediction.mean for prediction in world.clean("bias", protocol)]
     bias = np.zeros((HORIZON, 2))
     for place, base in enumerate(world.base):
         newest = place - delay
@@ -194,14 +206,14 @@ def test_ompb_is_the_live_stream(world: SimpleNamespace) -> None:
     calibrator = ompb.Calibrator.fit(world.forecaster, world.source, context=CONTEXT, horizon=HORIZON, season=SEASON)
     stream = calibrator.stream(world.forecaster)
     live = [stream.step(row) for row in world.stream[: ROWS - HORIZON]][CONTEXT - 1 :]
-    for forecast, said in zip(live, world.clean("ompb", "honest"), strict=True):
+    for forecast, prediction in zip(live, world.clean("ompb", "honest"), strict=True):
         assert forecast is not None
-        assert said.sd is not None
-        assert said.intervals is not None
-        np.testing.assert_allclose(said.mean, forecast.mean, rtol=1e-9)
-        np.testing.assert_allclose(said.sd, forecast.sd, rtol=1e-9)
-        assert tuple(said.intervals) == LEVELS
-        np.testing.assert_allclose(said.intervals[0.8], forecast.interval(0.8), rtol=1e-9)
+        assert prediction.sd is not None
+        assert prediction.intervals is not None
+        np.testing.assert_allclose(prediction.mean, forecast.mean, rtol=1e-9)
+        np.testing.assert_allclose(prediction.sd, forecast.sd, rtol=1e-9)
+        assert tuple(prediction.intervals) == SCORED_LEVELS
+        np.testing.assert_allclose(prediction.intervals[0.8], forecast.interval(0.8), rtol=1e-9)
 
 
 def test_a_copy_of_ompb_does_not_carry_the_forecasts_of_the_source(world: SimpleNamespace) -> None:
@@ -218,8 +230,8 @@ def test_ompb_refuses_whole_outcomes(protocol: str, world: SimpleNamespace) -> N
 
 @pytest.mark.parametrize(("season", "reason"), [(None, "no season"), (CONTEXT + 1, "no whole season of 25")])
 def test_profile_needs_a_season(season: int | None, reason: str) -> None:
-    setting = Setting(context=CONTEXT, horizon=HORIZON, season=season, protocol="honest", trainable=False)
-    assert reason in str(unfit("profile", setting))
+    conditions = Conditions(context=CONTEXT, horizon=HORIZON, season=season, protocol="honest", trainable=False)
+    assert reason in str(unfit("profile", conditions))
 
 
 def test_an_unknown_name_and_a_second_entry_are_refused(world: SimpleNamespace) -> None:
@@ -240,3 +252,22 @@ def test_other_packages_bring_methods(monkeypatch: pytest.MonkeyPatch, world: Si
     assert method_names()[-1] == "doubled"
     assert unfit("doubled", task_of(world, "full")) is None
     assert isinstance(make("doubled", task_of(world, "full")), type(make("original", task_of(world, "full"))))
+
+
+@dataclass(frozen=True)
+class Options:
+    rate: float = 0.5
+
+
+@pytest.mark.parametrize(("settings", "record"), [({"rate": 0.5}, {"rate": 0.5}), (Options(), {"rate": 0.5})])
+def test_settings_are_recorded_by_name(settings: Any, record: dict[str, Any]) -> None:
+    assert settings_record(SimpleNamespace(settings=settings, step=None)) == record
+
+
+@pytest.mark.parametrize("settings", [None, 3, Options])
+def test_settings_of_another_form_are_refused(
+    settings: Any, world: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(methods._METHODS.entered, "odd", lambda task: SimpleNamespace(step=len, settings=settings))  # noqa: ARG005
+    with pytest.raises(OptionError, match="a mapping or a dataclass"):
+        make("odd", task_of(world, "honest"))

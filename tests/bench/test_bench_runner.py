@@ -17,7 +17,7 @@ from small_etth import HORIZON, METHODS, small_cells, write_small_etth
 import ompb
 from ompb.bench import backbones, methods, runner
 from ompb.bench.added import add_file
-from ompb.bench.backbones import Scaler, Workshop, backbone_label, forecaster
+from ompb.bench.backbones import RunContext, backbone_label, forecaster
 from ompb.bench.contract import Method, Task
 from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
@@ -26,6 +26,7 @@ from ompb.datasets.benchmark import load
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.files import LEFTOVER
 from ompb.metrics.point import mae, mse
+from ompb.scaler import Scaler
 
 POINT = ["mae", "mse"]
 ALL_METRICS = sorted([*POINT, "nll", "crps", "coverage80", "coverage95", "width80", "width95", "ece"])
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclasses.dataclass
 class Undisturbed:
-    workshop: Workshop
+    run_context: RunContext
     cells: tuple[Cell, ...]
     report: Report
     seconds: float
@@ -46,11 +47,11 @@ class Undisturbed:
 
 @pytest.fixture(scope="module")
 def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    workshop = Workshop(Store(tmp_path_factory.mktemp("store")), folder)
+    run_context = RunContext(Store(tmp_path_factory.mktemp("store")), folder)
     cells = small_cells(folder)
     start = perf_counter()
-    report = run(cells, workshop)
-    return Undisturbed(workshop, cells, report, perf_counter() - start)
+    report = run(cells, run_context)
+    return Undisturbed(run_context, cells, report, perf_counter() - start)
 
 
 def timeless(store: Store) -> list[Result]:
@@ -60,36 +61,36 @@ def timeless(store: Store) -> list[Result]:
 def test_a_run_finishes_every_cell(undisturbed: Undisturbed) -> None:
     assert (undisturbed.report.old, undisturbed.report.failed) == (0, {})
     assert set(undisturbed.report.new) == set(undisturbed.cells)
-    results = collect(undisturbed.workshop.store)
+    results = collect(undisturbed.run_context.store)
     assert [result.cell for result in results] == sorted(undisturbed.cells)
     for result in results:
         assert sorted(result.metrics) == (ALL_METRICS if result.cell.method == "ompb" else POINT)
         assert result.settings["windows"] == 180 - 96 - HORIZON + 1
         assert {"ompb", "numpy", "python"} <= result.versions.keys()
         assert result.timing["seconds_per_step"] > 0
-        assert undisturbed.workshop.store.read(result.cell) == result
+        assert undisturbed.run_context.store.read(result.cell) == result
 
 
 def test_ompb_scores_as_a_backtest_does(undisturbed: Undisturbed, folder: Path) -> None:
     data = load("etth", folder)
-    scaler = Scaler.of(data.source)
-    source, rows = scaler(data.source), scaler(data.stream("ood", HORIZON))
+    scaler = Scaler.fit(data.source)
+    source, rows = (scaler.standardise(part) for part in (data.source, data.stream("ood", HORIZON)))
     forecaster = ompb.Ridge.fit(source, data.context, HORIZON)
     calibrator = ompb.Calibrator.fit(forecaster, source, context=data.context, horizon=HORIZON, season=data.season)
     backtest = ompb.backtest(calibrator, forecaster, rows)
     complete = np.isfinite(backtest.outcome).all(axis=(1, 2))
-    said, outcome = backtest.mean[complete], backtest.outcome[complete]
-    found = undisturbed.workshop.store.read(Cell("etth", "ridge", HORIZON, "ood", "honest", "ompb", 0))
+    forecast, outcome = backtest.mean[complete], backtest.outcome[complete]
+    found = undisturbed.run_context.store.read(Cell("etth", "ridge", HORIZON, "ood", "honest", "ompb", 0))
     assert found is not None
-    assert found.metrics["mae"] == pytest.approx(mae(said, outcome), rel=1e-5)  # base forecasts are kept in float32
-    assert found.metrics["mse"] == pytest.approx(mse(said, outcome), rel=1e-5)
+    assert found.metrics["mae"] == pytest.approx(mae(forecast, outcome), rel=1e-5)  # base forecasts are kept in float32
+    assert found.metrics["mse"] == pytest.approx(mse(forecast, outcome), rel=1e-5)
 
 
 def test_finished_cells_are_not_run_again(undisturbed: Undisturbed) -> None:
-    before = collect(undisturbed.workshop.store)
-    report = run(undisturbed.cells, undisturbed.workshop)
+    before = collect(undisturbed.run_context.store)
+    report = run(undisturbed.cells, undisturbed.run_context)
     assert (report.old, report.new, report.failed) == (len(before), [], {})
-    assert collect(undisturbed.workshop.store) == before  # timing included
+    assert collect(undisturbed.run_context.store) == before  # timing included
 
 
 def test_killing_changes_nothing(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
@@ -101,18 +102,18 @@ def test_killing_changes_nothing(undisturbed: Undisturbed, folder: Path, tmp_pat
         check=True,
     )
     assert int(killed.stdout) > small_etth.KILLS // 2
-    workshop = Workshop(Store(tmp_path), folder)
-    report = run(undisturbed.cells, workshop)
+    run_context = RunContext(Store(tmp_path), folder)
+    report = run(undisturbed.cells, run_context)
     assert not report.failed
-    assert timeless(workshop.store) == timeless(undisturbed.workshop.store)
+    assert timeless(run_context.store) == timeless(undisturbed.run_context.store)
 
 
 def test_several_processes_give_the_same(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
     lines: list[str] = []
     ticks: list[tuple[int, int]] = []
-    workshop = Workshop(Store(tmp_path), folder)
-    run(undisturbed.cells, workshop, jobs=2, progress=lambda *tick: ticks.append(tick), log=lines.append)
-    assert timeless(workshop.store) == timeless(undisturbed.workshop.store)
+    run_context = RunContext(Store(tmp_path), folder)
+    run(undisturbed.cells, run_context, jobs=2, progress=lambda *tick: ticks.append(tick), log=lines.append)
+    assert timeless(run_context.store) == timeless(undisturbed.run_context.store)
     assert ticks == [(done, len(undisturbed.cells)) for done in range(1, len(undisturbed.cells) + 1)]
     assert sorted(lines) == sorted(f"{cell}: finished" for cell in undisturbed.cells)
 
@@ -127,43 +128,43 @@ def test_splits_share_what_the_source_teaches(
         return make(name, task)
 
     monkeypatch.setattr(runner, "make", counting)
-    workshop = Workshop(Store(tmp_path), folder)
-    run(undisturbed.cells, workshop)
+    run_context = RunContext(Store(tmp_path), folder)
+    run(undisturbed.cells, run_context)
     assert sorted(made) == sorted({(c.protocol, c.method): c.method for c in undisturbed.cells}.values())
-    apart = Workshop(Store(tmp_path / "apart"), folder)
+    apart = RunContext(Store(tmp_path / "apart"), folder)
     for cell in undisturbed.cells:
         run([cell], apart)
-    assert timeless(workshop.store) == timeless(apart.store)
+    assert timeless(run_context.store) == timeless(apart.store)
 
 
 def test_progress_follows_every_cell(folder: Path, tmp_path: Path) -> None:
-    workshop = Workshop(Store(tmp_path), folder)
+    run_context = RunContext(Store(tmp_path), folder)
     cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["bias", "copy"], folder=folder).cells
     stored: list[int] = []
-    run(cells, workshop, progress=lambda *_: stored.append(len(collect(workshop.store))))
+    run(cells, run_context, progress=lambda *_: stored.append(len(collect(run_context.store))))
     assert stored == list(range(1, len(cells) + 1))
 
 
 def test_a_method_that_cannot_be_copied_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "make", lambda name, task: lambda moment: moment)  # noqa: ARG005
+    monkeypatch.setattr(runner, "make", lambda name, task: lambda snapshot: snapshot)  # noqa: ARG005
     cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["copy"], folder=folder).cells
-    report = run(cells, Workshop(Store(tmp_path), folder))
+    report = run(cells, RunContext(Store(tmp_path), folder))
     assert report.failed.keys() == set(cells)
     assert all("'copy' cannot be copied" in problem for problem in report.failed.values())
 
 
 def test_a_damaged_result_is_run_again(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
-    workshop = Workshop(Store(tmp_path), folder)
+    run_context = RunContext(Store(tmp_path), folder)
     cell = Cell("etth", "ridge", HORIZON, "id", "honest", "original", 0)
-    run([cell], workshop)
+    run([cell], run_context)
     (file,) = (tmp_path / "cells").iterdir()
     text = file.read_text()
     for damaged in (text[: len(text) // 2], "", "[]", json.dumps({"cell": {}})):
         file.write_text(damaged)
         with pytest.raises(FormatError, match="run its cell again"):
-            collect(workshop.store)
-        assert run([cell], workshop).new == [cell]
-    assert timeless(workshop.store) == [r for r in timeless(undisturbed.workshop.store) if r.cell == cell]
+            collect(run_context.store)
+        assert run([cell], run_context).new == [cell]
+    assert timeless(run_context.store) == [r for r in timeless(undisturbed.run_context.store) if r.cell == cell]
 
 
 def test_leftovers_are_swept_once_they_are_old(tmp_path: Path, folder: Path) -> None:
@@ -173,16 +174,16 @@ def test_leftovers_are_swept_once_they_are_old(tmp_path: Path, folder: Path) -> 
         file.touch()
     past = young.stat().st_mtime - 2 * LEFTOVER
     os.utime(old, (past, past))
-    run([], Workshop(Store(tmp_path), folder))
+    run([], RunContext(Store(tmp_path), folder))
     assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_a_cell_that_fails_does_not_stop_the_others(folder: Path, tmp_path: Path) -> None:
-    workshop = Workshop(Store(tmp_path), folder)
+    run_context = RunContext(Store(tmp_path), folder)
     good = Cell("etth", "ridge", HORIZON, "id", "honest", "last", 0)
     unfit = replace(good, method="ompb", protocol="full")
     homeless = replace(good, dataset="ili")
-    report = run([unfit, homeless, good], workshop)
+    report = run([unfit, homeless, good], run_context)
     assert report.new == [good]
     assert "learns from rows only" in report.failed[unfit]
     assert "ILINet" in report.failed[homeless]
@@ -192,8 +193,9 @@ def test_a_grid_is_checked_before_anything_runs(folder: Path) -> None:
     for wrong, words in (
         ({"horizons": [170]}, "too few"),
         ({"splits": ["ood_far"]}, "no split 'ood_far'"),
-        ({"protocols": ["soon"]}, "no protocol 'soon'"),
+        ({"protocols": ["soon"]}, "protocol = 'soon'"),
         ({"methods": ["magic"]}, "no method 'magic'"),
+        ({"seeds": [-1]}, "seed = -1"),
         ({"methods": ["ompb"], "protocols": ["one-step"]}, "learns from rows only"),
     ):
         with pytest.raises(InputError if "too few" in words else OptionError, match=words):
@@ -207,15 +209,15 @@ def test_a_grid_is_checked_before_anything_runs(folder: Path) -> None:
 
 def test_jobs_are_counted_from_one(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="jobs = 0"):
-        run([], Workshop(Store(tmp_path)), jobs=0)
+        run([], RunContext(Store(tmp_path)), jobs=0)
 
 
 def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "cells.csv"
-    count = export(undisturbed.workshop.store, path)
+    count = export(undisturbed.run_context.store, path)
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
-    results = collect(undisturbed.workshop.store)
+    results = collect(undisturbed.run_context.store)
     assert len(lines) == count == sum(len(result.metrics) + 1 for result in results)  # and the seconds of a step
     assert list(lines[0]) == [field.name for field in dataclasses.fields(Cell)] + [
         "metric",
@@ -233,8 +235,8 @@ def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) 
 
 def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
     cell = Cell("etth", "ridge", HORIZON, "id", "honest", "copy", 0)
-    told: list[str] = []
-    run([cell], Workshop(Store(tmp_path), folder, per_step=True), status=told.append)
+    doings: list[str] = []
+    run([cell], RunContext(Store(tmp_path), folder, per_step=True), status=doings.append)
     (path,) = (tmp_path / "steps").iterdir()
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
@@ -243,49 +245,49 @@ def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path
     assert [int(line["origin"]) for line in lines] == list(range(95, 95 + result.settings["windows"]))
     for metric in POINT:
         assert np.mean([float(line[metric]) for line in lines]) == pytest.approx(result.metrics[metric])
-    assert told == ["forecasting source", "forecasting id", "copy learns from the source", str(cell)]
-    workshop = Workshop(Store(tmp_path / "other"), folder)
-    run([cell], workshop)
+    assert doings == ["forecasting source", "forecasting id", "copy learns from the source", str(cell)]
+    run_context = RunContext(Store(tmp_path / "other"), folder)
+    run([cell], run_context)
     assert not (tmp_path / "other" / "steps").exists()
-    assert run([cell], replace(workshop, per_step=True)).new == [cell]  # finished, but without its steps
+    assert run([cell], replace(run_context, per_step=True)).new == [cell]  # finished, but without its steps
     assert (tmp_path / "other" / "steps" / path.name).read_bytes() == path.read_bytes()
-    assert run([cell], replace(workshop, per_step=True)).new == []
+    assert run([cell], replace(run_context, per_step=True)).new == []
 
 
 def test_a_torch_backbone_is_trained_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch_training = pytest.importorskip("ompb.forecasters.torch.training")
-    workshop = Workshop(Store(tmp_path), folder)
+    run_context = RunContext(Store(tmp_path), folder)
     cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
-    assert run([cell], workshop).new == [cell]
+    assert run([cell], run_context).new == [cell]
     (trained,) = (tmp_path / "backbones").iterdir()
     assert trained.suffix == ".safetensors"
     monkeypatch.setattr(torch_training, "_Run", None)  # training again would fail
     elsewhere = replace(cell, split="ood")
-    assert run([cell, elsewhere], workshop).new == [elsewhere]
+    assert run([cell, elsewhere], run_context).new == [elsewhere]
     assert len(list((tmp_path / "base").iterdir())) == 3
 
 
 def test_base_forecasts_are_found_by_what_made_them(folder: Path, tmp_path: Path) -> None:
-    def key(cell: Cell, workshop: Workshop) -> str:
-        return backbones._Plan.of(cell, load(cell.dataset, workshop.folder), workshop).key
+    def key(cell: Cell, run_context: RunContext) -> str:
+        return backbones._Plan.of(cell, load(cell.dataset, run_context.folder), run_context).key
 
     pytest.importorskip("torch")
     cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
-    workshop = Workshop(Store(tmp_path), folder)
+    run_context = RunContext(Store(tmp_path), folder)
     others = [
-        key(replace(cell, backbone="autoformer"), workshop),
-        key(replace(cell, horizon=HORIZON + 1), workshop),
-        key(replace(cell, seed=1), workshop),
-        key(cell, replace(workshop, device="cuda")),
+        key(replace(cell, backbone="autoformer"), run_context),
+        key(replace(cell, horizon=HORIZON + 1), run_context),
+        key(replace(cell, seed=1), run_context),
+        key(cell, replace(run_context, device="cuda")),
     ]
-    same = key(replace(cell, split="ood", method="copy", protocol="full"), workshop)
-    assert key(cell, workshop) == same
+    same = key(replace(cell, split="ood", method="copy", protocol="full"), run_context)
+    assert key(cell, run_context) == same
     assert len({same, *others}) == 5
     checkpoints = [tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.safetensors")]
     for path, content in zip(checkpoints, (b"one", b"one", b"two"), strict=True):
         path.write_bytes(content)
     partial = replace(cell, backbone="gpt4ts[gpt2-partial]")
-    a, b, c = (key(partial, replace(workshop, gpt2_checkpoint=str(path))) for path in checkpoints)
+    a, b, c = (key(partial, replace(run_context, gpt2_checkpoint=str(path))) for path in checkpoints)
     assert a == b != c  # content counts, not place
 
 
@@ -298,7 +300,7 @@ def test_backbones_by_name() -> None:
     pytest.importorskip("torch")
     labels = {weights: backbone_label("gpt4ts", weights) for weights in ("gpt2", "gpt2-partial", "random")}
     assert labels == {"gpt2": "gpt4ts", "gpt2-partial": "gpt4ts[gpt2-partial]", "random": "gpt4ts[random]"}
-    with pytest.raises(OptionError, match="'gpt3' do not exist"):
+    with pytest.raises(OptionError, match="weights = 'gpt3'"):
         backbone_label("gpt4ts", "gpt3")
 
 
@@ -306,10 +308,10 @@ def test_a_real_cell(data_dir: Path, tmp_path: Path) -> None:
     """ETTh, ridge, H = 24: known to three digits."""
     if not list(data_dir.glob("ETTh1.csv")):
         pytest.skip(f"ETTh1.csv is not in {data_dir}")
-    workshop = Workshop(Store(tmp_path), data_dir)
+    run_context = RunContext(Store(tmp_path), data_dir)
     grid = Grid.of(["etth"], ["ridge"], [24], ["ood"], methods=["original", "ompb"], folder=data_dir)
-    run(grid.cells, workshop)
-    scores = {result.cell.method: result.metrics for result in collect(workshop.store)}
+    run(grid.cells, run_context)
+    scores = {result.cell.method: result.metrics for result in collect(run_context.store)}
     assert scores["original"]["mae"] == pytest.approx(0.6629, abs=5e-4)
     assert scores["ompb"]["mae"] < 0.56
     assert abs(scores["ompb"]["coverage80"] - 0.8) < 0.03
@@ -330,8 +332,8 @@ def window_mean(source, context, horizon, seed):
 class Doubled:
     settings = {}
 
-    def step(self, moment):
-        return Prediction(2 * moment.base)
+    def step(self, snapshot):
+        return Prediction(2 * snapshot.base)
 
 
 @method("doubled")
@@ -364,13 +366,13 @@ def test_a_file_of_the_user_joins_the_benchmark(folder: Path, tmp_path: Path) ->
     error = {result.cell.method: result.metrics["mae"] for result in collect(store)}
     assert error.keys() == {"original", "doubled", "ompb"}
     data = load("etth", folder)
-    rows = Scaler.of(data.source)(data.stream("ood", HORIZON))
+    rows = Scaler.fit(data.source).standardise(data.stream("ood", HORIZON))
     every = np.lib.stride_tricks.sliding_window_view(rows, data.context + HORIZON, axis=0)
     mean, outcome = every[..., : data.context].mean(axis=-1)[..., None], every[..., data.context :]
     assert error["original"] == pytest.approx(np.abs(outcome - mean).mean(), rel=1e-5)
     assert error["doubled"] == pytest.approx(np.abs(outcome - 2 * mean).mean(), rel=1e-5)
     assert error["ompb"] < error["original"]
-    mine.write_text(MINE.replace("2 * moment.base", "3 * moment.base"))
+    mine.write_text(MINE.replace("2 * snapshot.base", "3 * snapshot.base"))
     again = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "3 cells finished, 0 were there already" in again.stdout  # none of another version is left
     tripled = {result.cell.method: result.metrics["mae"] for result in collect(store)}
@@ -386,13 +388,13 @@ def test_a_program_may_add_itself(folder: Path, tmp_path: Path) -> None:
         + f"""
 if __name__ == "__main__":
     from pathlib import Path
-    from ompb.bench.backbones import Workshop
+    from ompb.bench.backbones import RunContext
     from ompb.bench.runner import Grid, run
     from ompb.bench.store import Store
 
     folder = Path({str(folder)!r})
     cells = Grid.of(["etth"], ["mean of the window"], [{HORIZON}], methods=["doubled"], folder=folder).cells
-    report = run(cells, Workshop(Store(Path("store")), folder, added=(Path(__file__),)), jobs=2)
+    report = run(cells, RunContext(Store(Path("store")), folder, added=(Path(__file__),)), jobs=2)
     print(len(report.new), report.failed)
 """
     )
@@ -413,8 +415,8 @@ class Says:
     def __init__(self, factor):
         self.factor = factor
 
-    def step(self, moment):
-        return Prediction(moment.base * self.factor["factor"])
+    def step(self, snapshot):
+        return Prediction(snapshot.base * self.factor["factor"])
 
 
 method("raises in step")(lambda task: Says({}))
@@ -435,7 +437,7 @@ def raising(source, context, horizon, seed):
         ("ridge", "raises in step", r"'raises in step' failed with KeyError: 'factor' \(broken\.py, line 15\)"),
         ("ridge", "says nothing finite", "forecast 1 of the stream is not finite"),
         ("ridge", "raises at once", r"'raises at once' failed with ZeroDivisionError: .* \(broken\.py, line 20\)"),
-        ("ridge", "returns nothing", "'returns nothing' returned None; return an object with `step` and `settings`"),
+        ("ridge", "returns nothing", "'returns nothing' returned None; return an object with the method `step`"),
         ("raises", "last", r"'raises' failed with AttributeError: .* \(broken\.py, line 26\)"),
     ],
 )
@@ -450,7 +452,7 @@ def test_what_a_user_added_and_fails_is_a_failed_cell(
     add_file(tmp_path / "broken.py")
     bad = Cell("etth", backbone, HORIZON, "id", "honest", name, 0)
     good = replace(bad, backbone="ridge", method="last")
-    report = run([bad, good], Workshop(Store(tmp_path), folder))
+    report = run([bad, good], RunContext(Store(tmp_path), folder))
     assert report.new == [good]
     assert re.search(words, report.failed[bad])
 

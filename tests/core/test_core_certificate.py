@@ -670,7 +670,7 @@ def test_readings_are_renewed_in_turn_and_the_ring_looks_back(
     and since alike. Clipped, the shifted target reads 1 throughout; the other modes see which windows it was read on.
     """
     reread, ring = 4, 7
-    cal = fitted(reread=reread, ring=ring, disagreement=mode)
+    cal = fitted(reread=reread, ring=ring, disagreement=mode, posterior_scale=3.0)
     values = series(7, 75) * [1.5, 1.2] + [1.0, -5.0]
     stream = cal.stream(forecaster())
     windows = [only(look(cal, series(), certificate_origins()), i) for i in range(len(certificate_origins()))]

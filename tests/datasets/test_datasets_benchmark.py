@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from ompb.datasets import etth, ili, weather
-from ompb.datasets.benchmark import NAMES, BenchmarkData, from_table, load, public_set, windows
+from ompb.datasets.benchmark import NAMES, BenchmarkData, from_table, load, public_set, window_count
 from ompb.datasets.public import VARIABLE, data_folder
 from ompb.datasets.tables import Table
 from ompb.errors import FormatError, InputError, OptionError, TimeOrderError, TooShortError
@@ -69,7 +69,7 @@ def test_etth_has_the_windows_of_the_paper(real_data: Callable[[str], BenchmarkD
     assert data.horizons == tuple(tested)
     for horizon, count in tested.items():
         for split in ("id", "ood"):
-            assert windows(len(data.stream(split, horizon)), 96, horizon) == count
+            assert window_count(len(data.stream(split, horizon)), 96, horizon) == count
 
 
 def test_etth_is_judged_on_the_first_rows_of_the_other_transformer(
@@ -152,7 +152,7 @@ def test_weather_5k_layout(tmp_path: Path) -> None:
 
 def test_ten_years_of_weather_give_the_windows_of_the_paper() -> None:
     source = 87_648 * 90 // 100
-    assert (windows(source, 96, 24), windows(87_648 - source, 96, 24)) == (78_764, 8646)
+    assert (window_count(source, 96, 24), window_count(87_648 - source, 96, 24)) == (78_764, 8646)
 
 
 def ili_text(years: range, cell: Callable[[int, str], str], title: str = "") -> str:

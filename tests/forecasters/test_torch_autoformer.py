@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ompb.errors import OptionError
-from ompb.forecasters.torch import AutoformerPaperConfig, AutoformerRefConfig, Backbone, backbone
+from ompb.forecasters.torch import Backbone, CanonicalAutoformerConfig, SimplifiedAutoformerConfig, backbone
 from ompb.forecasters.torch.autoformer import AutoCorrelation, correlate, decoder_start, decompose, lag_weights
 
 torch.set_num_threads(1)
@@ -91,7 +91,7 @@ def explicit_attention(layer: AutoCorrelation, x: Tensor, memory: Tensor) -> Ten
 @pytest.mark.parametrize(("queries", "keys"), [(30, 30), (20, 30), (40, 30)])
 def test_attention_equals_its_definition(queries: int, keys: int) -> None:
     torch.manual_seed(1)
-    layer = AutoCorrelation(AutoformerRefConfig(96, 24, 7)).eval()
+    layer = AutoCorrelation(SimplifiedAutoformerConfig(96, 24, 7)).eval()
     x, memory = torch.randn(1, queries, 64), torch.randn(1, keys, 64)
     with torch.no_grad():
         torch.testing.assert_close(layer(x, memory)[0], explicit_attention(layer, x, memory), rtol=1e-4, atol=1e-5)
@@ -101,7 +101,7 @@ def test_attention_equals_its_definition(queries: int, keys: int) -> None:
 def test_canonical_attention_fits_keys_to_the_queries(keys: int) -> None:
     """Keys and values beyond the queries' length are not seen; those short of it count as zeros."""
     torch.manual_seed(1)
-    layer = AutoCorrelation(AutoformerPaperConfig(96, 24, 7)).eval()
+    layer = AutoCorrelation(CanonicalAutoformerConfig(96, 24, 7)).eval()
     x, memory = torch.randn(2, 30, 64), torch.randn(2, keys, 64)
     changed = memory.clone()
     changed[:, 30:] += 1
@@ -118,7 +118,7 @@ def test_a_canonical_training_batch_shares_its_lags() -> None:
 
 
 def test_decoder_starts_from_half_the_window() -> None:
-    config, windows = AutoformerPaperConfig(96, 24, 7), torch.randn(2, 96, 7)
+    config, windows = CanonicalAutoformerConfig(96, 24, 7), torch.randn(2, 96, 7)
     seasonal, trend = decoder_start(windows, config)
     assert seasonal.shape == trend.shape == (2, 48 + 24, 7)
     torch.testing.assert_close((seasonal + trend)[:, :48], windows[:, 48:])
@@ -155,10 +155,10 @@ def test_short_weekly_windows_are_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"heads": 5}, "width = 64 cannot be split in 5 heads"),
-        ({"average": 24}, "average = 24 has no middle row"),
-        ({"factor": 0.5}, "factor = 0.5 is too small"),
-        ({"context": 1}, "context = 1 has no half"),
+        ({"heads": 5}, "width = 64 is out of range; accepted: a multiple of heads = 5"),
+        ({"average": 24}, "average = 24 is out of range; accepted: an odd number"),
+        ({"factor": 0.5}, "factor = 0.5 is out of range; accepted: a number from 2"),
+        ({"context": 1}, "context = 1 is out of range; accepted: a whole number from 2"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:

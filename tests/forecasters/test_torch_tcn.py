@@ -107,10 +107,10 @@ def test_eval_is_deterministic_and_training_is_not() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"horizon": 0}, "horizon = 0 is not a positive whole number"),
+        ({"horizon": 0}, "horizon = 0 is out of range; accepted: a whole number from 1"),
         ({"width": 3.5}, "width = 3.5"),
-        ({"dropout": 1.0}, "dropout = 1.0 is not a probability"),
-        ({"init": "zeros"}, "init = 'zeros' does not exist; pass one of reference, paper"),
+        ({"dropout": 1.0}, "dropout = 1.0 is out of range; accepted: a number from 0 and below 1"),
+        ({"init": "zeros"}, "init = 'zeros' is out of range; accepted: one of reference, paper"),
         ({"depth": 3}, "tcn has no option depth; it accepts context, horizon"),
     ],
 )
@@ -121,6 +121,6 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
 
 def test_unknown_backbones_are_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        OptionError, match="no backbone 'lstm'; pass one of tcn, autoformer, autoformer-canonical, gpt4ts"
+        OptionError, match="no backbone 'lstm'; accepted: tcn, autoformer, autoformer-canonical, gpt4ts"
     ):
         backbone("lstm", 96, 24, 7)

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ from ompb.forecasters.torch import (
     train,
 )
 from ompb.forecasters.torch import trained as trained_module
+from ompb.scaler import Scaler
 from ompb.types import Floats
 
 torch.set_num_threads(1)
@@ -85,8 +87,8 @@ def test_training_reduces_the_loss_and_leaves_frozen_weights_alone(source: Float
 def test_scaler_is_the_source_mean_and_population_deviation(source: Floats) -> None:
     source[:, 1] = 0.1  # has no exact binary form
     trained = train(config(), source, TRAINING)
-    np.testing.assert_allclose(trained.mean, source.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(trained.sd, [source[:, 0].std(), 1.0], rtol=1e-12)
+    np.testing.assert_allclose(trained.scaler.centre, source.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(trained.scaler.scale, [source[:, 0].std(), 1.0], rtol=1e-12)
 
 
 def test_result_does_not_depend_on_units(source: Floats) -> None:
@@ -98,8 +100,8 @@ def test_first_loss_is_the_mean_squared_error_of_standardised_windows(source: Fl
     """One full batch without dropout: the loss is that of the untrained model over every window."""
     sizes = configure("tcn", **SIZES, width=8, dropout=0.0)
     still = train(sizes, source, TrainingConfig(epochs=1, batch=1000, learning_rate=1e-30))
-    stretches = sliding_window_view((source - still.mean) / still.sd, CONTEXT + HORIZON, axis=0).transpose(0, 2, 1)
-    forecasts = (still(stretches[:, :CONTEXT] * still.sd + still.mean) - still.mean) / still.sd
+    stretches = sliding_window_view(still.scaler.standardise(source), CONTEXT + HORIZON, axis=0).transpose(0, 2, 1)
+    forecasts = still.scaler.standardise(still(still.scaler.restore(stretches[:, :CONTEXT])))
     assert still.losses[0] == pytest.approx(np.mean((forecasts - stretches[:, CONTEXT:]) ** 2), rel=1e-4)
 
 
@@ -205,7 +207,7 @@ def test_cached_equals_fresh_at_the_papers_sizes(name: str) -> None:
     rows = np.random.default_rng(0).standard_normal((107, 7)).cumsum(axis=0)
     options = {"weights": "random"} if name == "gpt4ts" else {}
     model = backbone(name, 96, 24, 7, **options)
-    forecaster = TrainedForecaster(model, rows.mean(axis=0), rows.std(axis=0), TRAINING, ())
+    forecaster = TrainedForecaster(model, Scaler.fit(rows), TRAINING, ())
     views = sliding_window_view(rows, 96, axis=0).transpose(0, 2, 1)
     np.testing.assert_array_equal(np.concatenate([forecaster(view[None]) for view in views]), forecaster(views))
 
@@ -238,7 +240,7 @@ def test_last_layer_can_be_reached_by_name(source: Floats) -> None:
     assert list(trained.last_layer) == ["head.weight", "head.bias"]
     with torch.no_grad():
         trained.last_layer["head.bias"].add_(1)
-    np.testing.assert_allclose(trained(source[None, :CONTEXT]), before + trained.sd, rtol=1e-5)
+    np.testing.assert_allclose(trained(source[None, :CONTEXT]), before + trained.scaler.scale, rtol=1e-5)
 
 
 def test_missing_values_are_left_out_of_training_and_stay_missing(source: Floats) -> None:
@@ -246,7 +248,7 @@ def test_missing_values_are_left_out_of_training_and_stay_missing(source: Floats
     counted: list[int] = []
     trained = train(config(), source, TrainingConfig(1, 1, 1e-3), progress=lambda _, total: counted.append(total))
     assert counted[0] == 271 - (10 + CONTEXT + HORIZON - 1)
-    np.testing.assert_array_equal(trained.mean, np.nanmean(source, axis=0))
+    np.testing.assert_array_equal(trained.scaler.centre, np.nanmean(source, axis=0))
     forecasts = trained(windows(source)[[0, 100]])
     assert np.isfinite(forecasts[0]).all()
     assert np.isnan(forecasts[1]).all()
@@ -270,9 +272,16 @@ def test_bad_data_is_named(source: Floats) -> None:
         train(config(), source, TRAINING)
 
 
+def test_options_are_kept_as_plain_numbers() -> None:
+    training = TrainingConfig(np.int64(2), np.int32(8), np.float32(0.5))  # type: ignore[arg-type]
+    sizes = configure("tcn", context=np.int64(24), horizon=6, channels=2, dropout=np.float32(0.5))
+    assert json.loads(json.dumps(dataclasses.asdict(training)))["batch"] == 8
+    assert json.loads(json.dumps(dataclasses.asdict(sizes)))["context"] == 24
+
+
 def test_divergence_is_reported(source: Floats) -> None:
     with pytest.raises(ForecasterError, match="training diverged: the loss of epoch"):
-        train(config(), source, TrainingConfig(epochs=3, batch=64, learning_rate=1e30))
+        train(config(), source, TrainingConfig(epochs=3, batch=64, learning_rate=1e9))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +289,8 @@ def test_divergence_is_reported(source: Floats) -> None:
     [
         ({"epochs": 0}, "epochs = 0"),
         ({"batch": 2.5}, "batch = 2.5"),
-        ({"learning_rate": 0.0}, "learning_rate = 0.0 is not positive"),
+        ({"learning_rate": 0.0}, "learning_rate = 0.0 is out of range"),
+        ({"seed": -1}, "seed = -1"),
         ({"device": "abacus"}, "device 'abacus' does not exist"),
         ({"device": "meta"}, "device 'meta' is not supported"),
         ({"device": "cuda:99"}, "device 'cuda:99' is not available"),
@@ -302,7 +312,7 @@ def test_foreign_and_damaged_files_are_refused(source: Floats, tmp_path: Path, m
     with pytest.raises(FormatError, match="holds foreign tensors, not a forecaster"):
         TrainedForecaster.load(path)
     trained = train(config(), source, TRAINING)
-    header = trained_module.describe(trained.config, TRAINING, trained.mean, trained.sd)
+    header = trained_module.describe(trained.config, TRAINING, trained.scaler)
     trained_module.write(path, "forecaster", header, {})
     with pytest.raises(FormatError, match="is damaged"):
         TrainedForecaster.load(path)

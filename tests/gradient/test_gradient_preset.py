@@ -176,13 +176,13 @@ def test_progress_counts_every_batch() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": 0}, "steps = 0 is not accepted; pass a whole number from 1"),
-        ({"draws": 1}, "draws = 1 is not accepted; pass a whole number from 2"),
+        ({"steps": 0}, "steps = 0 is out of range; accepted: a whole number from 1"),
+        ({"draws": 1}, "draws = 1 is out of range; accepted: a whole number from 2"),
         ({"replay": 2.5}, "replay = 2.5"),
-        ({"online_rate": 0.0}, "online_rate = 0.0 is not positive"),
-        ({"delta": 1.0}, "delta = 1.0 is not inside"),
-        ({"kind": "hoeffding"}, "kind = 'hoeffding' does not exist; pass one of iid, freedman, subgamma"),
-        ({"disagreement_scale": -1.0}, "disagreement_scale = -1.0 is not accepted; pass 'auto'"),
+        ({"online_rate": 0.0}, "online_rate = 0.0 is out of range"),
+        ({"delta": 1.0}, "delta = 1.0 is out of range"),
+        ({"kind": "hoeffding"}, "kind = 'hoeffding' is out of range; accepted: one of iid, freedman, subgamma"),
+        ({"disagreement_scale": -1.0}, "disagreement_scale = -1.0 is out of range; accepted: 'auto'"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:

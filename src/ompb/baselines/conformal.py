@@ -4,29 +4,30 @@ Isaac Gibbs and Emmanuel Candès, "Adaptive Conformal Inference Under Distributi
 "Conformal Inference for Online Prediction with Arbitrary Distribution Shifts", JMLR 2024 (DtACI). Needs numpy only.
 
 The score of a label is its absolute residual. Every lead, channel and level has a run of its own; what leads of an
-outcome become visible late is learnt late, by what had been said of them when they were forecast. Arrays go by lead,
+outcome become visible late is learnt late, by what had been issued for them when they were forecast. Arrays go by lead,
 channel, level and expert, in this order.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.bench.contract import LEVELS, Method, Moment, Prediction, Task
+from ompb import checks
+from ompb.bench.contract import SCORED_LEVELS, Method, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.bench.protocols import delay_of
-from ompb.errors import OptionError, TooShortError
+from ompb.errors import TooShortError
 from ompb.types import Floats
+from ompb.windows import outcomes_at
 
 Number = TypeVar("Number", np.float64, np.intp)
 
-TARGETS = 1 - np.asarray(LEVELS)  # alpha: the share that may lie outside
+TARGETS = 1 - np.asarray(SCORED_LEVELS)  # alpha: the share that may lie outside
 ROUNDING = 1e-9  # a level this close to a step of the empirical quantile is on it
 
 
@@ -40,8 +41,8 @@ class ConformalSettings:
     whole_line: bool = False
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise OptionError(f"window = {self.window!r} is not a number of scores; pass 1 or more.")
+        checks.check_fields(self, checks.count, "window")
+        checks.check_fields(self, checks.flag, "whole_line")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class AciSettings(ConformalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.step > 0:
-            raise OptionError(f"step = {self.step!r} is not a step size; pass something above 0, like 0.005.")
+        checks.check_fields(self, checks.positive, "step")
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,14 @@ class DtaciSettings(ConformalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.steps or not min(self.steps) > 0:
-            raise OptionError(f"steps = {self.steps!r} are not step sizes; pass one or more, all above 0.")
-        if self.interval < 1:
-            raise OptionError(f"interval = {self.interval!r} is not a number of labels; pass 1 or more.")
+        checks.check_fields(self, checks.count, "interval")
+        checks.check_fields(self, _step_sizes, "steps")
+
+
+def _step_sizes(name: str, values: Sequence[float]) -> tuple[float, ...]:
+    if not values:
+        raise checks.refuse(name, values, "one step size or more")
+    return tuple(checks.positive(name, value) for value in values)
 
 
 @dataclass
@@ -84,9 +88,9 @@ class Calibration:
     def start(cls, task: Task, window: int, lag: int = 0) -> Calibration:
         """Scores of the last windows of the source that have no hole; ``lag`` is how late a label may come."""
         last = min(window, len(task.source_base))
-        begin = len(task.source) - task.horizon - last  # the first of the origins
-        rows = begin + 1 + np.arange(last)[:, None] + np.arange(task.horizon)
-        scores = np.abs(task.source[rows] - task.source_base[len(task.source_base) - last :])  # (last, H, C)
+        origins = len(task.source) - task.horizon - last + np.arange(last)
+        outcomes = outcomes_at(task.source, origins, task.horizon)
+        scores = np.abs(outcomes - task.source_base[len(task.source_base) - last :])  # (last, H, C)
         scores = scores[~np.isnan(scores).any(axis=(1, 2))].transpose(1, 2, 0).astype(np.float64)
         size = scores.shape[2]
         if not size:
@@ -155,23 +159,23 @@ def replaced(ordered: Floats, old: Floats, new: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Revealed:
-    """The labels of a moment together: every protocol shows a lead at most once in a moment."""
+    """The labels of a snapshot together: every protocol shows a lead at most once in a snapshot."""
 
     leads: NDArray[np.intp]  # (n,)
     scores: Floats  # (n, C)
 
     @classmethod
-    def of(cls, moment: Moment) -> Revealed:
+    def of(cls, snapshot: Snapshot) -> Revealed:
         """Put them together, in the order of the labels."""
-        leads = np.concatenate([np.arange(label.leads.start, label.leads.stop) for label in moment.labels])
-        return cls(leads, np.abs(np.concatenate([label.residual for label in moment.labels])))
+        leads = np.concatenate([np.arange(label.leads.start, label.leads.stop) for label in snapshot.labels])
+        return cls(leads, np.abs(np.concatenate([label.residual for label in snapshot.labels])))
 
 
-def collect(issued: dict[int, NDArray[Number]], moment: Moment) -> NDArray[Number]:
-    """What had been issued of the leads that a moment shows, (n, ...); origins that are complete are dropped."""
-    parts = [issued[label.origin][label.leads] for label in moment.labels]
-    for label in moment.labels:
-        if label.leads.stop == len(moment.base):  # every protocol shows leads in order
+def collect(issued: dict[int, NDArray[Number]], snapshot: Snapshot) -> NDArray[Number]:
+    """What had been issued of the leads that a snapshot shows, (n, ...); origins that are complete are dropped."""
+    parts = [issued[label.origin][label.leads] for label in snapshot.labels]
+    for label in snapshot.labels:
+        if label.leads.stop == len(snapshot.base):  # every protocol shows leads in order
             del issued[label.origin]
     return np.concatenate(parts)
 
@@ -180,7 +184,7 @@ def surround(base: Floats, half: Floats, calibration: Calibration, *, whole_line
     """The forecast with the intervals of half widths (H, C, levels); an empty one is shown as the point itself."""
     largest = np.inf if whole_line else calibration.ordered[..., -1:]
     shown = np.clip(half, 0.0, largest)
-    ends = {level: (base - shown[..., place], base + shown[..., place]) for place, level in enumerate(LEVELS)}
+    ends = {level: (base - shown[..., place], base + shown[..., place]) for place, level in enumerate(SCORED_LEVELS)}
     return Prediction(base, intervals=ends)
 
 
@@ -191,35 +195,29 @@ class Aci:
     .. math:: \alpha_{t+1} = \alpha_t + \gamma\, (\alpha - 1\{ s_t > \hat Q_t(1 - \alpha_t) \})
     """
 
-    options: AciSettings
+    settings: AciSettings
     calibration: Calibration
     alpha: Floats  # alpha_t: (H, C, levels)
     issued: dict[int, Floats] = field(default_factory=dict)  # half widths (H, C, levels) by origin
 
     @classmethod
-    def start(cls, task: Task, settings: AciSettings | None = None) -> Aci:
+    def start(cls, task: Task, settings: AciSettings) -> Aci:
         """At alpha_1 = alpha, with the scores of the source."""
-        options = settings or AciSettings()
-        calibration = Calibration.start(task, options.window)
-        return cls(options, calibration, np.tile(TARGETS, (*calibration.count.shape, 1)))
+        calibration = Calibration.start(task, settings.window)
+        return cls(settings, calibration, np.tile(TARGETS, (*calibration.count.shape, 1)))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.options)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become visible, then put intervals around the base forecast."""
-        if moment.labels:
-            self._learn(Revealed.of(moment), collect(self.issued, moment))
+        if snapshot.labels:
+            self._learn(Revealed.of(snapshot), collect(self.issued, snapshot))
         half = self.calibration.quantile(1 - self.alpha)
-        self.issued[moment.origin] = half
-        return surround(moment.base, half, self.calibration, whole_line=self.options.whole_line)
+        self.issued[snapshot.origin] = half
+        return surround(snapshot.base, half, self.calibration, whole_line=self.settings.whole_line)
 
     def _learn(self, shown: Revealed, half: Floats) -> None:
         score = shown.scores[..., None]
         missed = score > half  # (n, C, levels)
-        self.alpha[shown.leads] += self.options.step * np.where(np.isnan(score), 0.0, TARGETS - missed)
+        self.alpha[shown.leads] += self.settings.step * np.where(np.isnan(score), 0.0, TARGETS - missed)
         self.calibration.add(shown.leads, shown.scores)
 
 
@@ -238,7 +236,7 @@ class Dtaci:
     would have been covered, so the last indicator says whether expert i missed it.
     """
 
-    options: DtaciSettings
+    settings: DtaciSettings
     calibration: Calibration
     eta: Floats  # (levels, 1)
     alphas: Floats  # alpha^i_t: (H, C, levels, K)
@@ -247,43 +245,37 @@ class Dtaci:
     counts: dict[int, NDArray[np.intp]] = field(default_factory=dict)  # scores that had been written, (H, C), by origin
 
     @classmethod
-    def start(cls, task: Task, settings: DtaciSettings | None = None) -> Dtaci:
+    def start(cls, task: Task, settings: DtaciSettings) -> Dtaci:
         """Every expert at alpha, all with one weight, with the scores of the source."""
-        options = settings or DtaciSettings()
         lag = delay_of(task.protocol, task.horizon) or task.horizon
-        calibration = Calibration.start(task, options.window, lag)
-        experts = len(options.steps)
+        calibration = Calibration.start(task, settings.window, lag)
+        experts = len(settings.steps)
         alphas = np.tile(TARGETS[:, None], (*calibration.count.shape, 1, experts))
-        eta = learning_rate(TARGETS, options.interval, experts)[:, None]
-        return cls(options, calibration, eta, alphas, np.full_like(alphas, 1 / experts))
+        eta = learning_rate(TARGETS, settings.interval, experts)[:, None]
+        return cls(settings, calibration, eta, alphas, np.full_like(alphas, 1 / experts))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.options)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become visible, then put intervals around the base forecast."""
-        if moment.labels:
-            shown = Revealed.of(moment)
-            counts = collect(self.counts, moment)
+        if snapshot.labels:
+            shown = Revealed.of(snapshot)
+            counts = collect(self.counts, snapshot)
             beta = self.calibration.least_share(shown.leads, shown.scores, counts)
-            self._learn(shown, beta[..., None, None], collect(self.issued, moment))
-        self.issued[moment.origin] = self.alphas.copy()
-        self.counts[moment.origin] = self.calibration.count.copy()
+            self._learn(shown, beta[..., None, None], collect(self.issued, snapshot))
+        self.issued[snapshot.origin] = self.alphas.copy()
+        self.counts[snapshot.origin] = self.calibration.count.copy()
         half = self.calibration.quantile(1 - (self.weights * self.alphas).sum(axis=3))
-        return surround(moment.base, half, self.calibration, whole_line=self.options.whole_line)
+        return surround(snapshot.base, half, self.calibration, whole_line=self.settings.whole_line)
 
-    def _learn(self, shown: Revealed, beta: Floats, said: Floats) -> None:
-        """Learn from beta (n, C, 1, 1) what the experts had said, (n, C, levels, K)."""
-        target, sigma = TARGETS[:, None], 1 / (2 * self.options.interval)
+    def _learn(self, shown: Revealed, beta: Floats, chosen: Floats) -> None:
+        """Learn from beta (n, C, 1, 1) what the experts had chosen, (n, C, levels, K)."""
+        target, sigma = TARGETS[:, None], 1 / (2 * self.settings.interval)
         known = ~np.isnan(shown.scores)[..., None, None]
-        gap = beta - said
+        gap = beta - chosen
         loss = target * gap - np.minimum(0.0, gap)
         raw = self.weights[shown.leads] * np.exp(-self.eta * loss)
-        mixed = (1 - sigma) * raw / raw.sum(axis=3, keepdims=True) + sigma / len(self.options.steps)
+        mixed = (1 - sigma) * raw / raw.sum(axis=3, keepdims=True) + sigma / len(self.settings.steps)
         self.weights[shown.leads] = np.where(known, mixed, self.weights[shown.leads])
-        moved = np.asarray(self.options.steps) * (target - (gap <= ROUNDING))
+        moved = np.asarray(self.settings.steps) * (target - (gap <= ROUNDING))
         self.alphas[shown.leads] += np.where(known, moved, 0.0)
         self.calibration.add(shown.leads, shown.scores)
 
@@ -302,10 +294,10 @@ def learning_rate(target: Floats, interval: int, experts: int) -> Floats:
 @method("aci")
 def aci(task: Task) -> Method:
     """ACI with its published settings."""
-    return Aci.start(task)
+    return Aci.start(task, AciSettings())
 
 
 @method("dtaci")
 def dtaci(task: Task) -> Method:
     """DtACI with its published settings."""
-    return Dtaci.start(task)
+    return Dtaci.start(task, DtaciSettings())

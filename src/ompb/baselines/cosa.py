@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb import checks
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError
 from ompb.types import Floats
 
 
@@ -39,14 +36,10 @@ class CosaSettings:
     tolerance: float = 1e-4  # share of the loss by which a better one is better, ours
 
     def __post_init__(self) -> None:
-        for name in ("block", "context_blocks", "steps", "steady", "patience"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} = {getattr(self, name)!r} is not a positive whole number; pass 1 or more.")
-        if not 0 < self.rate_min <= self.rate_max:
-            raise OptionError(
-                f"rate_min = {self.rate_min!r} and rate_max = {self.rate_max!r} are no range of positive rates; "
-                "pass 0 < rate_min <= rate_max."
-            )
+        checks.check_fields(self, checks.count, "block", "context_blocks", "steps", "steady", "patience")
+        checks.check_fields(self, checks.positive, "rate_min", "rate_max")
+        if self.rate_max < self.rate_min:
+            raise checks.refuse("rate_max", self.rate_max, f"a number from rate_min = {self.rate_min:g}")
 
 
 @dataclass(eq=False)
@@ -136,48 +129,48 @@ def clipped(gradient: Head, bound: Floats) -> Head:
 class Rates:
     """The rate of each channel (C,) in a burst: a cosine from the largest to the smallest, times what losses taught."""
 
-    config: CosaSettings
+    settings: CosaSettings
     factor: Floats
     falls: Floats  # in a row
 
     @classmethod
-    def start(cls, config: CosaSettings, channels: int) -> Rates:
+    def start(cls, settings: CosaSettings, channels: int) -> Rates:
         """Those of a new burst."""
-        return cls(config, np.ones(channels), np.zeros(channels))
+        return cls(settings, np.ones(channels), np.zeros(channels))
 
-    def hear(self, change: Floats) -> None:
+    def observe(self, change: Floats) -> None:
         """Take in by how much the last step has changed each loss."""
         self.falls = np.where(change < 0, self.falls + 1, 0)
-        self.factor = np.where(change > 0, self.config.slower * self.factor, self.factor)
-        self.factor = np.where(self.falls >= self.config.steady, self.config.faster * self.factor, self.factor)
+        self.factor = np.where(change > 0, self.settings.slower * self.factor, self.factor)
+        self.factor = np.where(self.falls >= self.settings.steady, self.settings.faster * self.factor, self.factor)
 
     def at(self, step: int) -> Floats:
         """Rates of a step, counted from 0."""
-        low, high = self.config.rate_min, self.config.rate_max
-        cosine = low + (high - low) / 2 * (1 + math.cos(math.pi * step / self.config.steps))
+        low, high = self.settings.rate_min, self.settings.rate_max
+        cosine = low + (high - low) / 2 * (1 + math.cos(math.pi * step / self.settings.steps))
         return np.clip(self.factor * cosine, low, high)
 
 
-def burst(head: Head, objective: Objective, config: CosaSettings) -> Head:
+def burst(head: Head, objective: Objective, settings: CosaSettings) -> Head:
     """The best head on the way of S gradient steps, channel by channel; a channel that gets no better stops early.
 
     To return the best one and not the last is ours: a rate that was too large for a channel then costs nothing.
     """
     channels = len(head.gate)
-    rates = Rates.start(config, channels)
+    rates = Rates.start(settings, channels)
     best, lowest = Head(head.weights.copy(), head.gate.copy()), np.full(channels, np.inf)
     waited, before = np.zeros(channels), np.full(channels, np.nan)
-    for step in range(config.steps + 1):
+    for step in range(settings.steps + 1):
         loss, gradient = objective(head)
-        waited = np.where(loss < lowest * (1 - config.tolerance), 0, waited + 1)
+        waited = np.where(loss < lowest * (1 - settings.tolerance), 0, waited + 1)
         _keep(best, head, loss < lowest)
         lowest = np.fmin(lowest, loss)
-        moving = waited < config.patience
-        if step == config.steps or not moving.any():
+        moving = waited < settings.patience
+        if step == settings.steps or not moving.any():
             break
-        rates.hear(loss - before)  # NaN at the first: neither grown nor fallen
+        rates.observe(loss - before)  # NaN at the first: neither grown nor fallen
         before = loss
-        direction, rate = clipped(gradient, np.maximum(config.clip, loss)), rates.at(step) * moving
+        direction, rate = clipped(gradient, np.maximum(settings.clip, loss)), rates.at(step) * moving
         head = Head(head.weights - rate[:, None, None] * direction.weights, head.gate - rate * direction.gate)
     return best
 
@@ -190,7 +183,7 @@ def _keep(best: Head, head: Head, better: NDArray[np.bool_]) -> None:
 class Cosa:
     """The head in its stream."""
 
-    config: CosaSettings
+    settings: CosaSettings
     head: Head
     pairs: Pairs
     rows: Floats  # (<= K * B, C), the newest last
@@ -205,32 +198,27 @@ class Cosa:
         head = Head(weights, np.full(channels, settings.gate))
         return cls(settings, head, Pairs(task.horizon), np.empty((0, channels)))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.config)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Refit if B pairs have been completed since the last time, then forecast."""
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             self.learned.append((self.inputs.pop(pair.origin), pair))
-            if len(self.learned) == self.config.block:
+            if len(self.learned) == self.settings.block:
                 self._refit()
-        inputs = head_inputs(moment.base, self._context(moment))
-        self.inputs[moment.origin] = inputs
+        inputs = head_inputs(snapshot.base, self._context(snapshot))
+        self.inputs[snapshot.origin] = inputs
         return Prediction(self.head.corrected(inputs[:, :, None])[:, :, 0].T)
 
     def _refit(self) -> None:
         inputs = np.stack([inputs for inputs, _ in self.learned], axis=-1)
         outcome = np.stack([pair.outcome.T for _, pair in self.learned], axis=-1)
-        self.head = burst(self.head, Objective(inputs, outcome, self.config.penalty), self.config)
+        self.head = burst(self.head, Objective(inputs, outcome, self.settings.penalty), self.settings)
         self.learned = []
 
-    def _context(self, moment: Moment) -> Floats:
+    def _context(self, snapshot: Snapshot) -> Floats:
         """The context (K, C) of an origin: its newest row ends the newest block."""
-        before = self.rows if len(self.rows) else moment.window[:-1]  # a stream starts with a whole window
-        blocks, block = self.config.context_blocks, self.config.block
-        self.rows = np.concatenate([before, moment.row[None]])[-blocks * block :]
+        before = self.rows if len(self.rows) else snapshot.window[:-1]  # a stream starts with a whole window
+        blocks, block = self.settings.context_blocks, self.settings.block
+        self.rows = np.concatenate([before, snapshot.row[None]])[-blocks * block :]
         return recent_levels(self.rows, blocks, block)
 
 

@@ -7,11 +7,10 @@ Information Leakage", ICLR 2025.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from ompb.baselines.network import batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb import checks
+from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError, TooShortError
+from ompb.errors import TooShortError
 from ompb.forecasters.torch.base import Backbone
 from ompb.forecasters.torch.training import own_random_state
 
@@ -44,18 +44,16 @@ class DsofSettings:
     held_out: float = 0.2  # of the source, its end: one month to four
 
     def __post_init__(self) -> None:
-        for name in ("teacher_rate", "student_rate", "fast_rate", "discount"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} = {getattr(self, name)!r} is not positive; pass something above 0.")
-        for name in ("width", "memory", "batch", "patience"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} = {getattr(self, name)!r} is not a positive number; pass 1 or more.")
-        if self.batch > self.memory:
-            raise OptionError(f"batch = {self.batch} cannot be drawn from a memory of {self.memory}; pass less.")
-        if not 0 < self.held_out < 1:
-            raise OptionError(f"held_out = {self.held_out!r} is no share of the source; pass something like 0.2.")
-        if any(back < 1 for back in self.steps_back):
-            raise OptionError(f"steps_back = {self.steps_back!r} must look back; pass whole numbers from 1.")
+        checks.check_fields(self, checks.positive, "teacher_rate", "student_rate", "fast_rate", "discount")
+        checks.check_fields(self, checks.count, "width", "memory", "patience")
+        checks.check_fields(self, partial(checks.count, most=self.memory), "batch")  # it is drawn from the memory
+        checks.check_fields(self, partial(checks.count, least=0), "epochs")
+        checks.check_fields(self, checks.share, "held_out")
+        checks.check_fields(self, _counts, "steps_back")
+
+
+def _counts(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(checks.count(name, value) for value in values)
 
 
 class Student(nn.Module):
@@ -72,16 +70,16 @@ class Student(nn.Module):
         nn.init.zeros_(last.bias)
         self.stack = nn.Sequential(nn.Linear(context + horizon, width), nn.Linear(width, width), last)
 
-    def forward(self, windows: Tensor, said: Tensor) -> Tensor:
+    def forward(self, windows: Tensor, forecasts: Tensor) -> Tensor:
         """Read windows (B, context, C) and the teacher's forecasts of them (B, H, C)."""
-        both = torch.cat([windows, said], dim=1).transpose(1, 2)  # (B, C, context + H)
+        both = torch.cat([windows, forecasts], dim=1).transpose(1, 2)  # (B, C, context + H)
         correction: Tensor = self.stack(both)  # (B, C, H)
         return correction.transpose(1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """A moment that the fast stream goes back to."""
+    """An origin that the fast stream goes back to."""
 
     window: Tensor  # (context, C)
     row: Tensor  # (C,): its newest, NaN where missing
@@ -97,7 +95,7 @@ class Dsof:
     MSE(f(X) + s, Y). Fast stream: see `Dsof.fast`. Unlike in the publication no network is in training mode.
     """
 
-    options: DsofSettings
+    settings: DsofSettings
     teacher: Backbone
     student: Student
     teacher_optimiser: AdamW
@@ -109,64 +107,56 @@ class Dsof:
     recent: deque[Past] = field(default_factory=deque)  # newest first, as far as the fast stream looks back
 
     @classmethod
-    def start(cls, task: Task, settings: DsofSettings | None = None) -> Dsof:
+    def start(cls, task: Task, settings: DsofSettings) -> Dsof:
         """Load the teacher and pre-train the student on the source."""
-        options = settings or DsofSettings()
-        if max(options.steps_back, default=1) > task.horizon:
-            raise OptionError(
-                f"steps_back = {options.steps_back} goes beyond the horizon of {task.horizon}; pass no more than that."
-            )
+        if max(settings.steps_back, default=1) > task.horizon:
+            raise checks.refuse("steps_back", settings.steps_back, f"numbers up to the horizon of {task.horizon}")
         teacher = load_network(task)
         rng = np.random.default_rng(task.seed)
-        student = pretrained(task, options, rng)
+        student = pretrained(task, settings, rng)
         return cls(
-            options,
+            settings,
             teacher,
             student,
-            AdamW(trainable(teacher), lr=options.teacher_rate, amsgrad=True),
-            AdamW(student.parameters(), lr=options.student_rate, amsgrad=True),
-            AdamW(student.parameters(), lr=options.fast_rate, amsgrad=True),
+            AdamW(trainable(teacher), lr=settings.teacher_rate, amsgrad=True),
+            AdamW(student.parameters(), lr=settings.student_rate, amsgrad=True),
+            AdamW(student.parameters(), lr=settings.fast_rate, amsgrad=True),
             rng,
             Pairs(task.horizon),
-            deque(maxlen=options.memory),
-            deque(maxlen=1 + max(options.steps_back, default=0)),
+            deque(maxlen=settings.memory),
+            deque(maxlen=1 + max(settings.steps_back, default=0)),
         )
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.options)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Run both streams, then forecast."""
         like = next(self.teacher.parameters())
-        self.memory.extend(self.pairs.completed(moment))
-        if len(self.memory) >= self.options.batch:
-            drawn = self.rng.choice(len(self.memory), self.options.batch, replace=False)
+        self.memory.extend(self.pairs.completed(snapshot))
+        if len(self.memory) >= self.settings.batch:
+            drawn = self.rng.choice(len(self.memory), self.settings.batch, replace=False)
             self.slow(*batch([self.memory[place] for place in drawn], like))
-        self.recent.appendleft(Past(tensor(moment.window, like), tensor(moment.row, like)))
-        backs = [back for back in self.options.steps_back if back < len(self.recent)]
+        self.recent.appendleft(Past(tensor(snapshot.window, like), tensor(snapshot.row, like)))
+        backs = [back for back in self.settings.steps_back if back < len(self.recent)]
         windows = torch.stack([self.recent[back].window for back in (0, *backs)])
         with torch.no_grad():
-            said: Tensor = self.teacher(windows)
+            forecasts: Tensor = self.teacher(windows)
         for place, back in enumerate(backs, start=1):
-            self.fast(back, windows[place, None], said[place, None], said[0])
+            self.fast(back, windows[place, None], forecasts[place, None], forecasts[0])
         with torch.no_grad():
-            forecast = said[0] + self.student(windows[:1], said[:1])[0]
-        return Prediction(np.asarray(forecast.cpu().numpy(), dtype=np.float64))
+            forecast = forecasts[0] + self.student(windows[:1], forecasts[:1])[0]
+        return Prediction(array(forecast))
 
     def slow(self, windows: Tensor, outcomes: Tensor) -> None:
         """One step of teacher and student on matured windows (n, context, C) and outcomes (n, H, C)."""
-        said = self.teacher(windows)
-        frozen = said.detach()
+        forecasts = self.teacher(windows)
+        frozen = forecasts.detach()
         self.teacher_optimiser.zero_grad(set_to_none=True)
         self.student_optimiser.zero_grad(set_to_none=True)
-        known_mse(said, outcomes).backward()  # type: ignore[no-untyped-call]
+        known_mse(forecasts, outcomes).backward()  # type: ignore[no-untyped-call]
         known_mse(frozen + self.student(windows, frozen), outcomes).backward()  # type: ignore[no-untyped-call]
         self.teacher_optimiser.step()
         self.student_optimiser.step()
 
-    def fast(self, back: int, windows: Tensor, said: Tensor, newest: Tensor) -> None:
+    def fast(self, back: int, windows: Tensor, forecasts: Tensor, newest: Tensor) -> None:
         r"""One step of the student on the window k = ``back`` rows ago, (1, context, C) with f of it, (1, H, C).
 
         The k rows that have come since are its first targets, the teacher's newest forecast (H, C) stands in for the
@@ -178,34 +168,34 @@ class Dsof:
         rows = torch.stack([self.recent[age].row for age in reversed(range(back))])  # (k, C)
         target = torch.cat([rows, newest[: len(newest) - back]])  # (H, C)
         root = self.root_weights(back, newest)[:, None]
-        forecast = (said + self.student(windows, said))[0]
+        corrected = (forecasts + self.student(windows, forecasts))[0]
         self.fast_optimiser.zero_grad(set_to_none=True)
-        known_mse(root * forecast, root * target).backward()  # type: ignore[no-untyped-call]
+        known_mse(root * corrected, root * target).backward()  # type: ignore[no-untyped-call]
         self.fast_optimiser.step()
 
     def root_weights(self, back: int, like: Tensor) -> Tensor:
         """Square roots of the weights of H leads, for both sides of a squared error."""
         leads = torch.arange(1, len(like) + 1, dtype=like.dtype, device=like.device)
-        return torch.as_tensor(self.options.discount ** ((leads - back).clamp(min=0) / 2))
+        return torch.as_tensor(self.settings.discount ** ((leads - back).clamp(min=0) / 2))
 
 
-def pretrained(task: Task, options: DsofSettings, rng: np.random.Generator) -> Student:
+def pretrained(task: Task, settings: DsofSettings, rng: np.random.Generator) -> Student:
     """A student of the frozen teacher on the source, whose forecasts are known; the best epoch on the held-out end.
 
     The teacher has seen the source, so what the student learns here is little; online it learns the rest.
     """
     with own_random_state(task.seed, torch.device("cpu")):
-        student = Student(task.context, task.horizon, options.width).to(task.device)
-    optimiser = AdamW(student.parameters(), lr=options.student_rate, amsgrad=True)
+        student = Student(task.context, task.horizon, settings.width).to(task.device)
+    optimiser = AdamW(student.parameters(), lr=settings.student_rate, amsgrad=True)
     count = len(task.source_base)
-    held_out = int(options.held_out * count)
+    held_out = int(settings.held_out * count)
     learnt = count - held_out - task.horizon  # their outcomes end before the first held-out one begins
     if learnt < 1 or held_out < 1:
         raise TooShortError(f"{count} source windows are too few to train and hold out some; pass a longer source.")
     best, best_loss, waited = copy.deepcopy(student.state_dict()), _held_out_loss(task, student, held_out), 0
-    for _ in range(options.epochs):
+    for _ in range(settings.epochs):
         order = rng.permutation(learnt)
-        for places in np.split(order, range(options.batch, learnt, options.batch)):
+        for places in np.split(order, range(settings.batch, learnt, settings.batch)):
             optimiser.zero_grad(set_to_none=True)
             _source_loss(task, student, places).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -214,7 +204,7 @@ def pretrained(task: Task, options: DsofSettings, rng: np.random.Generator) -> S
             best, best_loss, waited = copy.deepcopy(student.state_dict()), loss, 0
         else:
             waited += 1
-        if waited == options.patience:
+        if waited == settings.patience:
             break
     student.load_state_dict(best)
     return student
@@ -223,8 +213,8 @@ def pretrained(task: Task, options: DsofSettings, rng: np.random.Generator) -> S
 def _source_loss(task: Task, student: Student, places: NDArray[np.intp]) -> Tensor:
     like = next(student.parameters())
     windows, outcomes = (tensor(part[places], like) for part in source_pairs(task))
-    said = tensor(np.asarray(task.source_base[places]), like)
-    return known_mse(said + student(windows, said), outcomes)
+    base = tensor(np.asarray(task.source_base[places]), like)
+    return known_mse(base + student(windows, base), outcomes)
 
 
 def _held_out_loss(task: Task, student: Student, held_out: int) -> float:
@@ -238,4 +228,4 @@ def _held_out_loss(task: Task, student: Student, held_out: int) -> float:
 @method("dsof", unfit=needs_network)
 def dsof(task: Task) -> Method:
     """DSOF with its published settings."""
-    return Dsof.start(task)
+    return Dsof.start(task, DsofSettings())

@@ -6,19 +6,19 @@ only and works with any forecaster. Every channel has its own regression and its
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb import checks
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError
 from ompb.types import Floats
 
 Complex: TypeAlias = NDArray[np.complex128]
@@ -39,11 +39,9 @@ class ElfSettings:
     recent: int = 5  # blocks that the fast weights remember
 
     def __post_init__(self) -> None:
-        if not 0 < self.band <= 1:
-            raise OptionError(f"band = {self.band!r} is no share of the frequencies; pass more than 0, at most 1.")
-        for name in ("ridge", "every", "rate", "recent"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} = {getattr(self, name)!r} is not positive; pass something above 0.")
+        checks.check_fields(self, partial(checks.share, whole=True), "band")
+        checks.check_fields(self, checks.positive, "ridge", "rate")
+        checks.check_fields(self, checks.count, "every", "recent")
 
 
 @dataclass
@@ -93,18 +91,18 @@ class LinearForecaster:
     """The ridge, between the spectrum of a window and that of its outcome, both without the window's last value."""
 
     horizon: int
-    heard: NDArray[np.intp]  # frequencies of a window that are used
-    told: int  # frequencies of an outcome that are forecast; the higher ones are zero
+    input_band: NDArray[np.intp]  # frequencies of a window that are used
+    output_bins: int  # frequencies of an outcome that are forecast; the higher ones are zero
     ridge: FourierRidge
     fitted: bool = False
 
     @classmethod
     def start(cls, task: Task, settings: ElfSettings) -> LinearForecaster:
         """Before the first example."""
-        heard = low_band(task.context, settings.band)
-        told = int(settings.band / 2 * task.horizon) + 1  # the same rule for the half spectrum of an outcome
-        ridge = FourierRidge.start(task.source.shape[1], len(heard), told, settings.ridge)
-        return cls(task.horizon, heard, told, ridge)
+        input_band = low_band(task.context, settings.band)
+        output_bins = int(settings.band / 2 * task.horizon) + 1  # the same rule for the half spectrum of an outcome
+        ridge = FourierRidge.start(task.source.shape[1], len(input_band), output_bins, settings.ridge)
+        return cls(task.horizon, input_band, output_bins, ridge)
 
     def learn(self, pairs: Sequence[Pair]) -> None:
         """Take in pairs; a channel whose outcome has a hole leaves that pair out."""
@@ -112,7 +110,7 @@ class LinearForecaster:
         outcomes = np.stack([pair.outcome for pair in pairs]) - windows[:, -1:]  # (n, H, C)
         whole = ~np.isnan(outcomes).any(axis=1, keepdims=True)  # (n, 1, C)
         outcomes = np.where(whole, outcomes, 0.0)
-        targets = np.fft.rfft(outcomes, axis=1, norm="ortho")[:, : self.told]
+        targets = np.fft.rfft(outcomes, axis=1, norm="ortho")[:, : self.output_bins]
         examples = np.where(whole, self.spectra(windows), 0.0)
         self.ridge.learn(examples.transpose(2, 0, 1), targets.transpose(2, 0, 1))
         self.fitted = True
@@ -120,10 +118,10 @@ class LinearForecaster:
     def spectra(self, windows: Floats) -> Complex:
         """Orthonormal DFT of windows (n, context, C) less their last value, the low band of it: (n, F, C)."""
         levelled = windows - windows[:, -1:]
-        return np.asarray(np.fft.fft(levelled, axis=1, norm="ortho")[:, self.heard])
+        return np.asarray(np.fft.fft(levelled, axis=1, norm="ortho")[:, self.input_band])
 
     def forecast(self, window: Floats) -> Floats:
-        """What it says of a window (context, C): (H, C)."""
+        """Its forecast (H, C) of a window (context, C)."""
         spectrum = self.spectra(window[None]).transpose(2, 0, 1) @ self.ridge.weights  # (C, 1, B)
         rows = np.fft.irfft(spectrum[:, 0], n=self.horizon, axis=1, norm="ortho")  # (C, H): zeros fill the upper bins
         return np.asarray(window[-1] + rows.T)
@@ -194,7 +192,7 @@ class Elf:
     """
 
     season: int | None
-    options: ElfSettings
+    settings: ElfSettings
     linear: LinearForecaster
     weigher: Weigher
     pairs: Pairs
@@ -204,26 +202,20 @@ class Elf:
     steps: int = 0
 
     @classmethod
-    def start(cls, task: Task, settings: ElfSettings | None = None) -> Elf:
+    def start(cls, task: Task, settings: ElfSettings) -> Elf:
         """Nothing is learnt from the source."""
-        options = settings or ElfSettings()
-        weigher = Weigher.start(task.source.shape[1], options)
-        return cls(task.season, options, LinearForecaster.start(task, options), weigher, Pairs(task.horizon))
+        weigher = Weigher.start(task.source.shape[1], settings)
+        return cls(task.season, settings, LinearForecaster.start(task, settings), weigher, Pairs(task.horizon))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.options)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Note what has matured, update when it is time, then forecast."""
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             self.fresh.append(pair)
             self.squares.append((self.issued.pop(pair.origin) - pair.outcome) ** 2)
-        if self.steps % self.options.every == 0 and self.fresh:
+        if self.steps % self.settings.every == 0 and self.fresh:
             self._update()
         self.steps += 1
-        return Prediction(self._forecast(moment))
+        return Prediction(self._forecast(snapshot))
 
     def _update(self) -> None:
         squares = np.stack(self.squares)  # (n, 4, H, C)
@@ -233,14 +225,14 @@ class Elf:
         self.linear.learn(self.fresh)
         self.fresh, self.squares = [], []
 
-    def _forecast(self, moment: Moment) -> Floats:
-        base, weigher = moment.base, self.weigher
+    def _forecast(self, snapshot: Snapshot) -> Floats:
+        base, weigher = snapshot.base, self.weigher
         if self.linear.fitted:
-            linear = self.linear.forecast(moment.window)
+            linear = self.linear.forecast(snapshot.window)
         else:
-            linear = seasonal_naive(moment.window, len(base), self.season)
+            linear = seasonal_naive(snapshot.window, len(base), self.season)
         fast, slow = (weight * base + (1 - weight) * linear for weight in (weigher.fast, weigher.slow))
-        self.issued[moment.origin] = np.stack([base, linear, fast, slow])
+        self.issued[snapshot.origin] = np.stack([base, linear, fast, slow])
         share = weigher.fast_share
         return np.asarray(share * fast + (1 - share) * slow)
 
@@ -248,4 +240,4 @@ class Elf:
 @method("elf")
 def elf(task: Task) -> Method:
     """ELF with its published settings."""
-    return Elf.start(task)
+    return Elf.start(task, ElfSettings())

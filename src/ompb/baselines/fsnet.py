@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ompb import checks
 from ompb.baselines.network import known_mse
-from ompb.errors import ForecasterError, OptionError, TooShortError
+from ompb.errors import ForecasterError, TooShortError
+from ompb.forecasters.torch.base import probability
 
 KERNEL = 3  # taps of a convolution
 CENTRE = 1  # the tap in the middle
@@ -52,25 +55,16 @@ class FSNetSettings:
     held_out: float = 0.1  # newest share of the source
 
     def __post_init__(self) -> None:
-        counts = ("rows", "width", "representation", "blocks", "controller", "slots", "read", "batch", "epochs")
-        for name in (*counts, "patience"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise OptionError(f"{name} = {value!r} is not a positive whole number; pass 1 or more.")
-        if self.representation % self.width:
-            raise OptionError(
-                f"representation = {self.representation} is no multiple of width = {self.width}, so a controller "
-                f"cannot share its factors out; pass one, such as {5 * self.width}."
-            )
-        if self.blocks < math.ceil(math.log2(self.rows)) + 2:
-            raise OptionError(
-                f"blocks = {self.blocks} are too few for {self.rows} rows: the last two dilations must reach past "
-                f"them; pass {math.ceil(math.log2(self.rows)) + 2} blocks or more."
-            )
-        if self.read > self.slots:
-            raise OptionError(f"read = {self.read} is more than there are slots; pass at most {self.slots}.")
-        if not 0 < self.held_out < 1:
-            raise OptionError(f"held_out = {self.held_out} is not inside (0, 1); pass something like 0.1.")
+        counts = ("rows", "width", "representation", "controller", "slots", "batch", "epochs", "patience")
+        checks.check_fields(self, checks.count, *counts)
+        if self.representation % self.width:  # else a controller cannot share its factors out
+            raise checks.refuse("representation", self.representation, f"a multiple of width = {self.width}")
+        reaching = math.ceil(math.log2(self.rows))  # the last two dilations must reach past the rows
+        checks.check_fields(self, partial(checks.count, least=reaching + 2), "blocks")
+        checks.check_fields(self, partial(checks.count, most=self.slots), "read")
+        checks.check_fields(self, checks.positive, "rate", "temperature")
+        checks.check_fields(self, probability, "slow", "fast", "keep", "dropout")
+        checks.check_fields(self, checks.share, "held_out")
 
 
 class RevIN(nn.Module):
@@ -141,7 +135,7 @@ class AdaptiveConvs(nn.Module):
         self.register_buffer("factors", self.controlled().detach())
 
     def controlled(self) -> Tensor:
-        """What the controllers say of the factors, u: (n, inputs, factors)."""
+        """The factors that the controllers ask for, u: (n, inputs, factors)."""
         chunks = self.slow.view(len(self.slow), self.recalled.shape[1], -1)  # (n, inputs, outputs * taps)
         hidden = functional.silu(torch.baddbmm(self.inner_bias, chunks, self.inner))
         return torch.baddbmm(self.outer_bias, hidden, self.outer)

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ompb.bench.contract import Pair, Setting, Task
+from ompb.bench.contract import Conditions, Pair, Task
 from ompb.errors import OptionError
 from ompb.forecasters.torch.base import Backbone
 from ompb.forecasters.torch.trained import TrainedForecaster
 from ompb.types import Floats
+from ompb.windows import sliding
 
 
-def needs_network(setting: Setting) -> str | None:
-    """Why a method that trains the backbone cannot take on a setting; None if it can."""
-    return None if setting.trainable else "it trains the weights of a network, and this forecaster is none"
+def needs_network(conditions: Conditions) -> str | None:
+    """Why a method that trains the backbone cannot work under conditions; None if it can."""
+    return None if conditions.trainable else "it trains the weights of a network, and this forecaster is none"
 
 
 def load_network(task: Task) -> Backbone:
@@ -58,14 +57,16 @@ def known_mse(forecast: Tensor, outcome: Tensor) -> Tensor:
 
 
 def forecast(model: nn.Module, window: Floats) -> Floats:
-    """What a model says of one window (context, C): (H, C)."""
+    """The forecast (H, C) of a model for one window (context, C)."""
     with torch.inference_mode():
-        said: Tensor = model(tensor(window, next(model.parameters()))[None])[0]
-    return np.asarray(said.cpu().numpy(), dtype=np.float64)
+        return array(model(tensor(window, next(model.parameters()))[None])[0])
 
 
-def source_pairs(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def array(values: Tensor) -> Floats:
+    """A tensor as an array, in float64."""
+    return np.asarray(values.cpu().numpy(), dtype=np.float64)
+
+
+def source_pairs(task: Task) -> tuple[Floats, Floats]:
     """Every window (n, context, C) of the source and its outcome (n, H, C), in time order, as views."""
-    windows = sliding_window_view(task.source[: -task.horizon], task.context, axis=0).transpose(0, 2, 1)
-    outcomes = sliding_window_view(task.source[task.context :], task.horizon, axis=0).transpose(0, 2, 1)
-    return windows, outcomes
+    return sliding(task.source[: -task.horizon], task.context), sliding(task.source[task.context :], task.horizon)

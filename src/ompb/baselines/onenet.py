@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast, get_args
+from functools import partial
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ompb import checks
 from ompb.baselines.fsnet import FSNet, FSNetSettings, in_bulk, parts, pretrain
-from ompb.baselines.network import batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError
-from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.base import Backbone, probability
 from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 
@@ -47,17 +46,11 @@ class OneNetSettings:
     fsnet: FSNetSettings = field(default_factory=FSNetSettings)
 
     def __post_init__(self) -> None:
-        for name in ("rate", "weight_rate", "exponent"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} = {getattr(self, name)} is not positive; pass something like 1e-3.")
-        for name, least in {"hidden": 1, "batch": 1, "weight_epochs": 0}.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise OptionError(f"{name} = {value!r} is not accepted; pass a whole number from {least}.")
-        if self.long_term not in get_args(LongTerm):
-            raise OptionError(
-                f"long_term = {self.long_term!r} does not exist; pass one of {', '.join(get_args(LongTerm))}."
-            )
+        checks.check_fields(self, checks.positive, "rate", "weight_rate", "exponent")
+        checks.check_fields(self, checks.count, "hidden", "batch")
+        checks.check_fields(self, partial(checks.count, least=0), "weight_epochs")
+        checks.check_fields(self, probability, "dropout")
+        checks.choice("long_term", self.long_term, get_args(LongTerm))
 
 
 def mixture(first: Tensor, second: Tensor, logit: Tensor) -> Tensor:
@@ -155,7 +148,7 @@ def _descend(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
 class OneNet:
     """Both branches and their weights, in the online stage."""
 
-    chosen: OneNetSettings
+    settings: OneNetSettings
     backbone: Backbone
     fsnet: FSNet
     weights: Weights
@@ -163,9 +156,8 @@ class OneNet:
     pairs: Pairs
 
     @classmethod
-    def start(cls, task: Task, settings: OneNetSettings | None = None) -> OneNet:
+    def start(cls, task: Task, settings: OneNetSettings) -> OneNet:
         """Train FSNet and then the weights on the source; the backbone comes trained."""
-        settings = settings or OneNetSettings()
         backbone = load_network(task)
         like = next(backbone.parameters())
         windows, outcomes = (tensor(np.ascontiguousarray(part), like) for part in source_pairs(task))
@@ -174,27 +166,22 @@ class OneNet:
             fsnet = FSNet(task.context, task.horizon, channels, settings.fsnet).to(like.device)
             pretrain(fsnet, windows[:, -fsnet.rows :], outcomes, settings.fsnet)
             weights = Weights(task.horizon, channels, settings, like.device)
-            said = tensor(np.array(task.source_base), like), in_bulk(fsnet, windows)
-            _train_weights(weights, *said, outcomes)
+            forecasts = tensor(np.array(task.source_base), like), in_bulk(fsnet, windows)
+            _train_weights(weights, *forecasts, outcomes)
         # It starts afresh: no file holds the state of the optimiser that trained the backbone. Weight decay is AdamW's.
         both = [*trainable(backbone), *fsnet.parameters()]
         optimiser = torch.optim.AdamW(both, lr=settings.rate, fused=True)
         return cls(settings, backbone, fsnet, weights, optimiser, Pairs(task.horizon))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.chosen)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn the pairs that are newly complete, then forecast."""
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             if not np.isnan(pair.outcome).all():  # else an optimiser would move by its momentum alone
                 self._learn(pair)
-        return Prediction(self._forecast(moment.window))
+        return Prediction(self._forecast(snapshot.window))
 
     def _learn(self, pair: Pair) -> None:
-        r"""One step on both branches, then on the weights under what the branches had said before it.
+        r"""One step on both branches, then on the weights under what the branches had forecast before it.
 
         .. math:: \min \lVert y_1 - y \rVert^2 + \lVert y_2 - y \rVert^2
         """
@@ -206,16 +193,16 @@ class OneNet:
 
     def _forecast(self, window: Floats) -> Floats:
         with torch.inference_mode():
-            said = self.weights.mix(*self._branches(tensor(window, self.weights.long)[None]))[0]
-        return np.asarray(said.cpu().numpy(), dtype=np.float64)
+            forecast = self.weights.mix(*self._branches(tensor(window, self.weights.long)[None]))[0]
+        return array(forecast)
 
     def _branches(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """What the backbone and FSNet say of windows (B, context, C): (B, H, C) each."""
+        """What the backbone and FSNet forecast of windows (B, context, C): (B, H, C) each."""
         return cast(Tensor, self.backbone(windows)), cast(Tensor, self.fsnet(windows))
 
 
 def _train_weights(weights: Weights, first: Tensor, second: Tensor, outcomes: Tensor) -> None:
-    """Visit every source window in random order, so often as the settings say; then start them for the stream."""
+    """Visit every source window in random order, as often as the settings say; then start them for the stream."""
     weights.network.train()
     for _ in range(weights.settings.weight_epochs):
         for places in parts(torch.randperm(len(outcomes)), weights.settings.batch):
@@ -227,4 +214,4 @@ def _train_weights(weights: Weights, first: Tensor, second: Tensor, outcomes: Te
 @method("onenet", unfit=needs_network)
 def onenet(task: Task) -> Method:
     """OneNet with the published settings."""
-    return OneNet.start(task)
+    return OneNet.start(task, OneNetSettings())

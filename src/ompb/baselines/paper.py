@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ompb.baselines.network import source_pairs
-from ompb.bench.contract import Method, Moment, Pairs, Prediction, Task
+from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.gradient.preset import GradientHead, OnlineGradientHead, PaperPreset
 
@@ -19,13 +16,13 @@ class Paper:
 
     head: OnlineGradientHead
     pairs: Pairs
-    settings: Mapping[str, Any]
+    settings: PaperPreset
 
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become complete, then forecast."""
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             self.head.learn(pair.base, pair.outcome)
-        return Prediction(*self.head.forecast(moment.base))
+        return Prediction(*self.head.forecast(snapshot.base))
 
 
 @method("ompb-paper")
@@ -34,4 +31,4 @@ def ompb_paper(task: Task) -> Method:
     preset = PaperPreset(seed=task.seed, device=task.device)
     _, outcomes = source_pairs(task)
     head = GradientHead.fit(task.source_base, outcomes, preset)
-    return Paper(head.start(), Pairs(task.horizon), dataclasses.asdict(preset))
+    return Paper(head.start(), Pairs(task.horizon), preset)

@@ -6,11 +6,9 @@ Zhao and Shen, "Proactive Model Adaptation Against Concept Drift for Online Time
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +16,12 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 from torch.optim import Adam
 
-from ompb.baselines.network import batch, known_mse, load_network, needs_network, tensor
+from ompb import checks
+from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, tensor
 from ompb.baselines.proactive import ProactiveModel
-from ompb.bench.contract import Method, Moment, Pairs, Prediction, Task
+from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import ForecasterError, NotFiniteError, OptionError, TooShortError
+from ompb.errors import ForecasterError, NotFiniteError, TooShortError
 from ompb.forecasters.torch.recipes import usable_device
 from ompb.forecasters.torch.training import own_random_state
 
@@ -49,15 +48,10 @@ class ProceedSettings:
     validation: float = 0.1  # share of the source, the newest rows; ours
 
     def __post_init__(self) -> None:
-        for name in ("concept", "bottleneck", "batch", "epochs", "patience", "steady_epochs"):
-            if (count := getattr(self, name)) < 1:
-                raise OptionError(f"{name} = {count!r} is not a positive number; pass 1 or more.")
-        for name in ("offline_rate", "online_rate"):
-            if not 0 < (rate := getattr(self, name)) < math.inf:
-                raise OptionError(f"{name} = {rate!r} is not a learning rate; pass something like 1e-4.")
-        for name in ("shrinkage", "validation"):
-            if not 0 < (share := getattr(self, name)) < 1:
-                raise OptionError(f"{name} = {share!r} is not between 0 and 1; pass something like 0.1.")
+        counts = ("concept", "bottleneck", "batch", "epochs", "patience", "steady_epochs")
+        checks.check_fields(self, checks.count, *counts)
+        checks.check_fields(self, checks.positive, "offline_rate", "online_rate")
+        checks.check_fields(self, checks.share, "shrinkage", "validation")
 
     @classmethod
     def published(cls, horizon: int) -> ProceedSettings:
@@ -92,8 +86,8 @@ class Learner:
 
         Cells of the outcome may be NaN: unknown. The concept needs them all; for those the forecast stands in.
         """
-        said = self._descend(stretch, self.fast)
-        filled = torch.where(torch.isnan(stretch[:, self.context :]), said, stretch[:, self.context :])
+        forecasts = self._descend(stretch, self.fast)
+        filled = torch.where(torch.isnan(stretch[:, self.context :]), forecasts, stretch[:, self.context :])
         self.recent = torch.cat([stretch[:, : self.context], filled], dim=1)
 
     def tune(self, stretch: Tensor) -> None:
@@ -101,21 +95,21 @@ class Learner:
         self._descend(stretch, self.slow)
 
     def forecast(self, windows: Tensor) -> Tensor:
-        """What it says of windows (B, context, C)."""
+        """Forecasts (B, H, C) of windows (B, context, C)."""
         with torch.inference_mode():
-            said: Tensor = self.model(windows, self.recent)
-        return said
+            forecasts: Tensor = self.model(windows, self.recent)
+        return forecasts
 
     def _descend(self, stretches: Tensor, *halves: Adam) -> Tensor:
         """A step of some parameters; returns the forecast before it."""
         windows, outcomes = stretches.tensor_split([self.context], dim=1)
-        said: Tensor = self.model(windows, self.recent)
+        forecasts: Tensor = self.model(windows, self.recent)
         moved = [parameter for half in halves for group in half.param_groups for parameter in group["params"]]
-        known_mse(said, outcomes).backward(inputs=moved)  # type: ignore[no-untyped-call]
+        known_mse(forecasts, outcomes).backward(inputs=moved)  # type: ignore[no-untyped-call]
         for half in halves:
             half.step()
             half.zero_grad(set_to_none=True)
-        return said.detach()
+        return forecasts.detach()
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +186,8 @@ def validate(learner: Learner, source: Source) -> float:
     for now, done in source.online():
         learner.learn(done)
         if now is not None:
-            said = learner.forecast(now[:, : source.context])
-            errors.append(mse_loss(said, now[:, source.context :]))
+            forecasts = learner.forecast(now[:, : source.context])
+            errors.append(mse_loss(forecasts, now[:, source.context :]))
     return float(torch.stack(errors).mean())
 
 
@@ -214,7 +208,7 @@ class Proceed:
 
     learner: Learner
     pairs: Pairs
-    options: ProceedSettings
+    settings: ProceedSettings
 
     @classmethod
     def start(cls, task: Task, settings: ProceedSettings) -> Proceed:
@@ -231,19 +225,14 @@ class Proceed:
         replay(learner, source)
         return cls(learner, Pairs(task.horizon), settings)
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.options)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn the pair that is complete, make it the recent one, then forecast by the drift from it."""
         like = self.learner.recent
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             if not np.isnan(pair.outcome).all():  # else there is neither an error nor a concept
                 self.learner.learn(torch.cat(batch([pair], like), dim=1))
-        said = self.learner.forecast(tensor(moment.window, like)[None])[0]
-        return Prediction(np.asarray(said.cpu().numpy(), dtype=np.float64))
+        forecasts = self.learner.forecast(tensor(snapshot.window, like)[None])[0]
+        return Prediction(array(forecasts))
 
 
 @method("proceed", unfit=needs_network)

@@ -7,20 +7,17 @@ as later papers on online forecasting run them (FSNet, ICLR 2023; OneNet, NeurIP
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ompb import checks
 from ompb.baselines.network import batch, forecast, known_mse, load_network, needs_network, trainable
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError
 from ompb.forecasters.torch.base import Backbone
 
 
@@ -38,15 +35,9 @@ class ReplaySettings:
     drawn: int = 8  # windows replayed at each step
 
     def __post_init__(self) -> None:
-        if not 0 < self.learning_rate < math.inf:
-            raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 3e-5.")
-        for name in ("label_weight", "output_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise OptionError(f"{name} = {getattr(self, name)} is not accepted; pass 0 or more, like 0.2.")
-        for name in ("capacity", "drawn"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise OptionError(f"{name} = {value!r} is not accepted; pass a whole number from 1.")
+        checks.check_fields(self, checks.positive, "learning_rate")
+        checks.check_fields(self, checks.not_negative, "label_weight", "output_weight")
+        checks.check_fields(self, checks.count, "capacity", "drawn")
 
     @property
     def remembers(self) -> bool:
@@ -62,7 +53,7 @@ DER_PLUS_PLUS = ReplaySettings(output_weight=0.2)
 
 
 class Experience(NamedTuple):
-    """One window, or several stacked, with the outcome and what the network said when it was learned."""
+    """One window, or several stacked, with the outcome and what the network forecast when it was learned."""
 
     window: Tensor  # (context, C)
     outcome: Tensor  # (H, C)
@@ -80,7 +71,7 @@ class Reservoir:
     capacity: int
     random: np.random.Generator
     offered: int = 0
-    held: list[Experience] = dataclasses.field(default_factory=list)
+    held: list[Experience] = field(default_factory=list)
 
     def offer(self, experience: Experience) -> None:
         """Keep it, or not."""
@@ -99,7 +90,7 @@ class Reservoir:
 
 
 class Term(NamedTuple):
-    """A part of the loss: the weight of the mean squared error between what is said of windows and targets."""
+    """A part of the loss: the weight of the mean squared error between forecasts of windows and targets."""
 
     weight: float
     windows: Tensor  # (n, context, C)
@@ -119,9 +110,9 @@ class Replay:
     here they start at zero.
     """
 
-    config: ReplaySettings
+    settings: ReplaySettings
     model: Backbone
-    optimizer: torch.optim.Adam
+    optimiser: torch.optim.Adam
     pairs: Pairs
     memory: Reservoir
 
@@ -129,44 +120,39 @@ class Replay:
     def start(cls, task: Task, settings: ReplaySettings) -> Replay:
         """Before the stream."""
         model = load_network(task)
-        optimizer = torch.optim.Adam(trainable(model), lr=settings.learning_rate, fused=True)
+        optimiser = torch.optim.Adam(trainable(model), lr=settings.learning_rate, fused=True)
         memory = Reservoir(settings.capacity, np.random.default_rng(task.seed))
-        return cls(settings, model, optimizer, Pairs(task.horizon), memory)
+        return cls(settings, model, optimiser, Pairs(task.horizon), memory)
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.config)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn the pairs that are complete, then forecast."""
-        for pair in self.pairs.completed(moment):
+        for pair in self.pairs.completed(snapshot):
             if not np.isnan(pair.outcome).all():  # else Adam would still move, by its moments alone
                 self._learn(pair)
-        return Prediction(forecast(self.model, moment.window))
+        return Prediction(forecast(self.model, snapshot.window))
 
     def _learn(self, pair: Pair) -> None:
         windows, outcomes = batch([pair], like=next(self.model.parameters()))
         terms = [Term(1.0, windows, outcomes), *self._replayed()]
         # One pass for all terms: the network treats windows apart from each other.
-        said = self.model(torch.cat([term.windows for term in terms])).split([len(term.windows) for term in terms])
-        losses = [term.weight * known_mse(part, term.targets) for term, part in zip(terms, said, strict=True)]
-        self.optimizer.zero_grad(set_to_none=True)
+        forecasts = self.model(torch.cat([term.windows for term in terms])).split([len(term.windows) for term in terms])
+        losses = [term.weight * known_mse(part, term.targets) for term, part in zip(terms, forecasts, strict=True)]
+        self.optimiser.zero_grad(set_to_none=True)
         torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        if self.config.remembers:
+        self.optimiser.step()
+        if self.settings.remembers:
             # A copy of its own, not a view that would keep the whole pass.
-            self.memory.offer(Experience(windows[0], outcomes[0], said[0][0].detach().clone()))
+            self.memory.offer(Experience(windows[0], outcomes[0], forecasts[0][0].detach().clone()))
 
     def _replayed(self) -> list[Term]:
         """The terms with a weight, each with a draw of its own; none before anything is remembered."""
-        config, terms = self.config, list[Term]()
-        if self.memory.held and config.label_weight:
-            past = self.memory.draw(config.drawn)
-            terms.append(Term(config.label_weight, past.window, past.outcome))
-        if self.memory.held and config.output_weight:
-            past = self.memory.draw(config.drawn)
-            terms.append(Term(config.output_weight, past.window, past.output))
+        settings, terms = self.settings, list[Term]()
+        if self.memory.held and settings.label_weight:
+            past = self.memory.draw(settings.drawn)
+            terms.append(Term(settings.label_weight, past.window, past.outcome))
+        if self.memory.held and settings.output_weight:
+            past = self.memory.draw(settings.drawn)
+            terms.append(Term(settings.output_weight, past.window, past.output))
         return terms
 
 

@@ -7,11 +7,8 @@ Shen, "Proactive Model Adaptation Against Concept Drift for Online Time Series F
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ompb.baselines.network import forecast, known_mse, load_network, needs_network, tensor, trainable
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb import checks
+from ompb.baselines.network import array, forecast, known_mse, load_network, needs_network, tensor, trainable
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import NotFiniteError, OptionError, TooShortError
+from ompb.errors import NotFiniteError, TooShortError
 from ompb.forecasters.torch.base import Backbone
 from ompb.types import Floats
 
@@ -49,14 +47,11 @@ class SolidSettings:
         return cls(candidates=200, neighbours=3, learning_rate=1e-4 * 2) if season == WEEKLY else cls()
 
     def __post_init__(self) -> None:
-        for name, least in {"neighbours": 1, "candidates": self.neighbours}.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise OptionError(f"{name} = {value!r} is not accepted; pass a whole number from {least}.")
-        if not 0 <= self.phase_tolerance <= 1:
-            raise OptionError(f"phase_tolerance = {self.phase_tolerance} is no share; pass one from 0 to 1, like 0.1.")
-        if not 0 < self.learning_rate < math.inf:
-            raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 2e-3.")
+        checks.check_fields(self, checks.count, "neighbours")
+        checks.check_fields(self, partial(checks.count, least=self.neighbours), "candidates")
+        checks.number("phase_tolerance", self.phase_tolerance, "a number from 0 to 1", 0, 1, ends=(True, True))
+        checks.check_fields(self, checks.flag, "two_sided")
+        checks.check_fields(self, checks.positive, "learning_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +81,7 @@ class Pool:
 
     settings: SolidSettings
     season: int  # p; 1 lets every candidate through
+    pairs: Pairs
     windows: Floats  # (N, context, C), a ring
     outcomes: Floats  # (N, H, C)
     origins: NDArray[np.int64]  # (N,)
@@ -96,7 +92,14 @@ class Pool:
         """An empty one: a new domain has no matured windows before its stream starts."""
         size, channels = settings.candidates, task.source.shape[1]
         windows, outcomes = (np.zeros((size, rows, channels)) for rows in (task.context, task.horizon))
-        return cls(settings, task.season or 1, windows, outcomes, np.zeros(size, dtype=np.int64))
+        pairs = Pairs(task.horizon)
+        return cls(settings, task.season or 1, pairs, windows, outcomes, np.zeros(size, dtype=np.int64))
+
+    def take_in_and_retrieve(self, snapshot: Snapshot) -> tuple[Floats, Floats] | None:
+        """Take in the pairs that a snapshot completes, then `retrieve`."""
+        for pair in self.pairs.completed(snapshot):
+            self.add(pair)
+        return self.retrieve(snapshot)
 
     def add(self, pair: Pair) -> None:
         """Take a pair in, in place of the oldest if full. One without any known cell has nothing to teach."""
@@ -106,12 +109,12 @@ class Pool:
         self.windows[place], self.outcomes[place], self.origins[place] = pair.window, pair.outcome, pair.origin
         self.added += 1
 
-    def retrieve(self, moment: Moment) -> tuple[Floats, Floats] | None:
+    def retrieve(self, snapshot: Snapshot) -> tuple[Floats, Floats] | None:
         """Windows (n, context, C) and outcomes (n, H, C), nearest first; None if fewer than n are in phase."""
-        (places,) = np.nonzero(self._in_phase(moment.origin))
+        (places,) = np.nonzero(self._in_phase(snapshot.origin))
         if len(places) < self.settings.neighbours:
             return None
-        gaps = (self.windows[places] - moment.window).reshape(len(places), -1)  # (candidates, context * C)
+        gaps = (self.windows[places] - snapshot.window).reshape(len(places), -1)  # (candidates, context * C)
         squares = np.einsum("ij,ij->i", gaps, gaps)
         nearest = places[np.argsort(squares, kind="stable")[: self.settings.neighbours]]
         return self.windows[nearest], self.outcomes[nearest]
@@ -140,10 +143,9 @@ class Solid:
     base forecast.
     """
 
-    config: SolidSettings
+    settings: SolidSettings
     model: Backbone  # never changed
     last_layer: dict[str, nn.Parameter]
-    pairs: Pairs
     pool: Pool
 
     @classmethod
@@ -153,30 +155,23 @@ class Solid:
         last_layer = model.last_layer_parameters()
         for parameter in last_layer.values():
             parameter.requires_grad_(True)
-        return cls(settings, model, last_layer, Pairs(task.horizon), Pool.start(task, settings))
+        return cls(settings, model, last_layer, Pool.start(task, settings))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.config)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Retrieve, step the last layer, forecast with it."""
-        for pair in self.pairs.completed(moment):
-            self.pool.add(pair)
-        retrieved = self.pool.retrieve(moment)
+        retrieved = self.pool.take_in_and_retrieve(snapshot)
         if retrieved is None:
-            return Prediction(moment.base)
+            return Prediction(snapshot.base)
         stepped = self.stepped(*retrieved)
         with torch.inference_mode():
-            said: Tensor = functional_call(self.model, stepped, self._tensor(moment.window[None]))[0]
-        return Prediction(np.asarray(said.cpu().numpy(), dtype=np.float64))
+            mean: Tensor = functional_call(self.model, stepped, self._tensor(snapshot.window[None]))[0]
+        return Prediction(array(mean))
 
     def stepped(self, windows: Floats, outcomes: Floats) -> dict[str, Tensor]:
         """The last layer theta', by name, after the step on pairs (n, context, C) and (n, H, C)."""
         loss = summed_mse(self.model(self._tensor(windows)), self._tensor(outcomes))
         gradients = torch.autograd.grad(loss, list(self.last_layer.values()))
-        rate = self.config.learning_rate
+        rate = self.settings.learning_rate
         return {
             name: weights.detach() - rate * gradient
             for (name, weights), gradient in zip(self.last_layer.items(), gradients, strict=True)
@@ -197,39 +192,31 @@ class SolidPlusPlus:
     forecaster's file does not hold, so here they start at zero; and it steps with dropout, which is off here.
     """
 
-    config: SolidPlusPlusSettings
+    settings: SolidPlusPlusSettings
     model: Backbone
-    optimizer: torch.optim.Adam
-    pairs: Pairs
+    optimiser: torch.optim.Adam
     pool: Pool
 
     @classmethod
     def start(cls, task: Task, settings: SolidPlusPlusSettings) -> SolidPlusPlus:
         """Before the stream."""
         model = load_network(task)
-        optimizer = torch.optim.Adam(trainable(model), lr=settings.learning_rate, fused=True)
-        return cls(settings, model, optimizer, Pairs(task.horizon), Pool.start(task, settings))
+        optimiser = torch.optim.Adam(trainable(model), lr=settings.learning_rate, fused=True)
+        return cls(settings, model, optimiser, Pool.start(task, settings))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.config)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Retrieve, train if enough pairs qualify, forecast."""
-        for pair in self.pairs.completed(moment):
-            self.pool.add(pair)
-        retrieved = self.pool.retrieve(moment)
+        retrieved = self.pool.take_in_and_retrieve(snapshot)
         if retrieved is not None:
             self._learn(*retrieved)
-        return Prediction(forecast(self.model, moment.window))
+        return Prediction(forecast(self.model, snapshot.window))
 
     def _learn(self, windows: Floats, outcomes: Floats) -> None:
         like = next(self.model.parameters())
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=True)
         loss = known_mse(self.model(tensor(windows, like)), tensor(outcomes, like))
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+        self.optimiser.step()
 
 
 @method("solid", unfit=needs_network)
@@ -257,14 +244,13 @@ def reconditionor(residuals: ArrayLike, season: int, bins: int = BINS) -> float:
     ``residuals`` (n, ...) are forecast less outcome by window in time order; NaN is left out. Raises `TooShortError`
     if a phase has no residual, `NotFiniteError` for an infinite one, `OptionError` for a season or bins below 1.
 
-    >>> reconditionor([0.0, 1.0, 0.0, 1.0], season=2) == math.log(2)
-    True
+    >>> round(reconditionor([0.0, 1.0, 0.0, 1.0], season=2), 4)  # log 2
+    0.6931
     >>> reconditionor([0.0, 0.0, 1.0, 1.0], season=2)
     0.0
     """
-    for name, value in {"season": season, "bins": bins}.items():
-        if value < 1:
-            raise OptionError(f"{name} = {value} is not a positive number; pass 1 or more.")
+    checks.count("season", season)
+    checks.count("bins", bins)
     values = np.asarray(residuals, dtype=np.float64)
     if np.isinf(values).any():
         raise NotFiniteError("residuals are infinite in places; pass finite numbers, with NaN for missing ones.")

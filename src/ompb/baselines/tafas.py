@@ -8,20 +8,18 @@ method that answers once at each origin cannot express that, so published scores
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb.baselines.network import known_mse, load_network, needs_network, tensor, trainable
-from ompb.bench.contract import Method, Moment, Pair, Pairs, Prediction, Task
+from ompb import checks
+from ompb.baselines.network import array, known_mse, load_network, needs_network, tensor, trainable
+from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.errors import OptionError
 from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 
@@ -39,12 +37,10 @@ class TafasSettings:
     calibrates_input: bool = True  # without it the forecaster is never run, and nothing is differentiated through it
 
     def __post_init__(self) -> None:
-        for name in ("steps", "periods", "flat_period"):
-            _at_least_one(name, getattr(self, name))
-        if not self.learning_rate > 0:
-            raise OptionError(f"learning_rate = {self.learning_rate!r} is not positive; pass something like 1e-3.")
-        if not self.weight_decay >= 0:
-            raise OptionError(f"weight_decay = {self.weight_decay!r} is negative; pass 0 or more.")
+        checks.check_fields(self, checks.count, "steps", "periods", "flat_period")
+        checks.check_fields(self, checks.positive, "learning_rate")
+        checks.check_fields(self, checks.not_negative, "weight_decay")
+        checks.check_fields(self, checks.flag, "calibrates_input")
 
     def calibration(self, rows: int, channels: int) -> nn.Module:
         """A calibration module for (rows, channels) that changes nothing yet."""
@@ -57,7 +53,7 @@ class TafasSettings:
 
 @dataclass(frozen=True)
 class PetsaSettings(TafasSettings):
-    """PETSA (Medeiros et al., PUT workshop at ICML 2025): TAFAS's blocks, with fewer parameters and another loss."""
+    """PETSA (Medeiros et al., PUT run_context at ICML 2025): TAFAS's blocks, with fewer parameters and another loss."""
 
     rank: int = 16  # 8 to 128 were studied
     huber_delta: float = 0.5
@@ -65,9 +61,8 @@ class PetsaSettings(TafasSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_least_one("rank", self.rank)
-        if not self.huber_delta > 0:
-            raise OptionError(f"huber_delta = {self.huber_delta!r} is not positive; pass something like 0.5.")
+        checks.check_fields(self, checks.count, "rank")
+        checks.check_fields(self, checks.positive, "huber_delta")
 
     def calibration(self, rows: int, channels: int) -> nn.Module:
         """A calibration module for (rows, channels) that changes nothing yet."""
@@ -76,11 +71,6 @@ class PetsaSettings(TafasSettings):
     def loss(self, forecast: Tensor, outcome: Tensor) -> Tensor:
         """What each step descends, from (n, rows, C) each."""
         return petsa_loss(forecast, outcome, self.huber_delta, self.frequency_weight)
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise OptionError(f"{name} = {value!r} is not a positive whole number; pass 1 or more.")
 
 
 class GatedCalibration(nn.Module):
@@ -141,23 +131,25 @@ def petsa_loss(forecast: Tensor, outcome: Tensor, huber_delta: float, frequency_
     whole = known.all(dim=1)  # (n, C)
     if not whole.any():
         return pointwise
-    said, true = (values.transpose(1, 2)[whole] for values in (forecast, outcome))  # (series, rows)
-    return pointwise + frequency_weight * _frequency_gap(said, true) + _shape_gap(said, true)
+    forecasts, outcomes = (values.transpose(1, 2)[whole] for values in (forecast, outcome))  # (series, rows)
+    return pointwise + frequency_weight * _frequency_gap(forecasts, outcomes) + _shape_gap(forecasts, outcomes)
 
 
-def _frequency_gap(said: Tensor, true: Tensor) -> Tensor:
+def _frequency_gap(forecasts: Tensor, outcomes: Tensor) -> Tensor:
     """Mean distance of the Fourier coefficients of (series, rows)."""
-    gap: Tensor = torch.fft.rfft(said, dim=1) - torch.fft.rfft(true, dim=1)
+    gap: Tensor = torch.fft.rfft(forecasts, dim=1) - torch.fft.rfft(outcomes, dim=1)
     return gap.abs().mean()
 
 
-def _shape_gap(said: Tensor, true: Tensor) -> Tensor:
+def _shape_gap(forecasts: Tensor, outcomes: Tensor) -> Tensor:
     """-Pearson over all cells + mean KL of softmaxed series + mean distance of time means, of (series, rows)."""
-    alike = functional.cosine_similarity((said - said.mean()).flatten(), (true - true.mean()).flatten(), dim=0)
-    said_mean, true_mean = said.mean(dim=1, keepdim=True), true.mean(dim=1, keepdim=True)
-    log_said, log_true = (functional.log_softmax(values, dim=1) for values in (said - said_mean, true - true_mean))
-    divergence = functional.kl_div(log_said, log_true, log_target=True, reduction="batchmean")
-    return -alike + divergence + (said_mean - true_mean).abs().mean()
+    centred, expected = forecasts - forecasts.mean(), outcomes - outcomes.mean()
+    pearson = functional.cosine_similarity(centred.flatten(), expected.flatten(), dim=0)
+    means, outcome_means = (values.mean(dim=1, keepdim=True) for values in (forecasts, outcomes))
+    log_law = functional.log_softmax(forecasts - means, dim=1)
+    log_outcome_law = functional.log_softmax(outcomes - outcome_means, dim=1)
+    divergence = functional.kl_div(log_law, log_outcome_law, log_target=True, reduction="batchmean")
+    return -pearson + divergence + (means - outcome_means).abs().mean()
 
 
 def dominant_period(window: Floats, flat: int) -> int:
@@ -190,7 +182,7 @@ class Block:
 
 
 class Calibrated(nn.Module):
-    """A frozen forecaster between two calibrations, or a calibration of what it has said."""
+    """A frozen forecaster between two calibrations, or a calibration of its forecast."""
 
     def __init__(self, task: Task, settings: TafasSettings) -> None:
         super().__init__()
@@ -202,17 +194,17 @@ class Calibrated(nn.Module):
         self.output = settings.calibration(task.horizon, channels)
 
     def forward(self, windows: Tensor, base: Tensor) -> Tensor:
-        """Forecast windows (n, L, C) of which the forecaster itself says ``base`` (n, H, C)."""
-        said = base if self.forecaster is None else self.forecaster(windows)
-        forecast: Tensor = self.output(said)
-        return forecast
+        """Forecast windows (n, L, C) for which the forecaster's own forecasts are ``base`` (n, H, C)."""
+        forecasts = base if self.forecaster is None else self.forecaster(windows)
+        calibrated: Tensor = self.output(forecasts)
+        return calibrated
 
 
 @dataclass(eq=False)
 class BlockAdaptation:
     """Both methods: the settings decide the calibration and the loss."""
 
-    config: TafasSettings
+    settings: TafasSettings
     model: Calibrated
     optimiser: torch.optim.Adam
     pairs: Pairs
@@ -228,30 +220,25 @@ class BlockAdaptation:
         adam = torch.optim.Adam(trainable(model), lr=settings.learning_rate, weight_decay=settings.weight_decay)
         return cls(settings, model, adam, Pairs(task.horizon))
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with."""
-        return dataclasses.asdict(self.config)
-
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn if a block ends here, then forecast."""
-        block = self._block_of(moment)
-        for pair in self.pairs.completed(moment):
+        block = self._block_of(snapshot)
+        for pair in self.pairs.completed(snapshot):
             next(waiting for waiting in self.blocks if pair.origin <= waiting.last).pairs.append(pair)
-        if moment.origin == block.last:
+        if snapshot.origin == block.last:
             self._learn_complete_blocks()
             self._learn_partial_outcome(block)
         with torch.inference_mode():
-            mean = self._forecast([moment.window], [moment.base])[0]
-        return Prediction(np.asarray(mean.cpu().numpy(), dtype=np.float64))
+            mean = self._forecast([snapshot.window], [snapshot.base])[0]
+        return Prediction(array(mean))
 
-    def _block_of(self, moment: Moment) -> Block:
-        """The block of the window of a moment, which opens one after the end of the block before."""
-        if self.blocks and moment.origin <= self.blocks[-1].last:
-            self.blocks[-1].rows.append(moment.row)
+    def _block_of(self, snapshot: Snapshot) -> Block:
+        """The block of the window of a snapshot, which opens one after the end of the block before."""
+        if self.blocks and snapshot.origin <= self.blocks[-1].last:
+            self.blocks[-1].rows.append(snapshot.row)
         else:
-            period = self.config.periods * dominant_period(moment.window, self.config.flat_period)
-            self.blocks.append(Block(moment.origin, moment.origin + period, moment.window, moment.base))
+            period = self.settings.periods * dominant_period(snapshot.window, self.settings.flat_period)
+            self.blocks.append(Block(snapshot.origin, snapshot.origin + period, snapshot.window, snapshot.base))
         return self.blocks[-1]
 
     def _learn_complete_blocks(self) -> None:
@@ -270,9 +257,9 @@ class BlockAdaptation:
         """Adam on the leads that both the forecasts of windows and ``outcomes`` (n, rows, C) have."""
         leads = min(outcomes.shape[1], base[0].shape[0])
         known = tensor(outcomes[:, :leads], next(self.model.parameters()))
-        for _ in range(self.config.steps):
+        for _ in range(self.settings.steps):
             self.optimiser.zero_grad(set_to_none=True)
-            self.config.loss(self._forecast(windows, base)[:, :leads], known).backward()  # type: ignore[no-untyped-call]
+            self.settings.loss(self._forecast(windows, base)[:, :leads], known).backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
 
     def _forecast(self, windows: Sequence[Floats], base: Sequence[Floats]) -> Tensor:

@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.lib.format import open_memmap
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb.bench.added import blaming, outside_code
 from ompb.bench.store import Cell, Store, digest
 from ompb.datasets.benchmark import BenchmarkData, load
-from ompb.datasets.splits import windows
+from ompb.datasets.splits import window_count
 from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.forecasters import Ridge
 from ompb.inputs import base_forecasts
 from ompb.registry import Registry
+from ompb.scaler import Scaler
 from ompb.types import Floats, Forecaster
+from ompb.windows import sliding
 
 if TYPE_CHECKING:
     from ompb.forecasters.torch import BackboneConfig, TrainingConfig
@@ -80,8 +81,8 @@ def is_network(backbone: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
-    """Where backbones are made and kept, and what they are made from."""
+class RunContext:
+    """What all cells of a run share: where files are read and kept, the device, and code that was added."""
 
     store: Store
     folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
@@ -100,24 +101,6 @@ class BaseForecasts:
     description: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scaler:
-    """Mean and population standard deviation of the source, (C,); 1 for a channel that never moves."""
-
-    mean: Floats
-    sd: Floats
-
-    @classmethod
-    def of(cls, source: Floats) -> Scaler:
-        """The scaler of source rows (T, C)."""
-        constant = source.min(axis=0) == source.max(axis=0)
-        return cls(source.mean(axis=0), np.where(constant, 1.0, source.std(axis=0)))
-
-    def __call__(self, values: Floats) -> Floats:
-        """Values (..., C) in source standard deviations."""
-        return (values - self.mean) / self.sd
-
-
 def backbone_label(name: str, gpt2_weights: str | None) -> str:
     """How results name a backbone: GPT4TS says where its weights come from unless they are GPT-2's.
 
@@ -133,25 +116,25 @@ def backbone_label(name: str, gpt2_weights: str | None) -> str:
     return _torch_config(f"{GPT4TS}[{gpt2_weights}]", (96, 96, 1), None).label  # any size will do
 
 
-def prepare(cells: Sequence[Cell], workshop: Workshop, status: Status) -> BaseForecasts:
+def prepare(cells: Sequence[Cell], run_context: RunContext, status: Status) -> BaseForecasts:
     """Base forecasts of the source and the splits of cells that share the rest, from their files where they exist.
 
     ``status`` is told what is being done, again and again.
     """
     one = cells[0]
-    data = load(one.dataset, workshop.folder)
+    data = load(one.dataset, run_context.folder)
     splits = sorted({cell.split for cell in cells})
     parts = {SOURCE: data.source, **{split: data.stream(split, one.horizon) for split in splits}}
-    plan = _Plan.of(one, data, workshop)
-    files = {part: workshop.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
+    plan = _Plan.of(one, data, run_context)
+    files = {part: run_context.store.base / f"{plan.key}-{_fingerprint(rows)}.npy" for part, rows in parts.items()}
     missing = [part for part, file in files.items() if not file.exists()]
-    network = plan.network(data.source, workshop.store, status)
+    network = plan.network(data.source, run_context.store, status)
     if missing:
         with blaming(f"the forecaster {one.backbone!r}", outside=backbone_code(one.backbone) is not None):
-            made = plan.forecaster(data.source, network, workshop.device)
+            fitted = plan.forecaster(data.source, network, run_context.device)
             for part in missing:
                 status(f"forecasting {part}")
-                _write(files[part], made, parts[part], data.context, one.horizon, Scaler.of(data.source))
+                _write(files[part], fitted, parts[part], data.context, one.horizon, Scaler.fit(data.source))
     return BaseForecasts(files, network, plan.description)
 
 
@@ -166,14 +149,14 @@ class _Plan:
     description: Mapping[str, Any]
 
     @classmethod
-    def of(cls, cell: Cell, data: BenchmarkData, workshop: Workshop) -> _Plan:
+    def of(cls, cell: Cell, data: BenchmarkData, run_context: RunContext) -> _Plan:
         sizes = data.context, cell.horizon, len(data.channels)
         known: dict[str, Any] = {"backbone": cell.backbone, "source": _fingerprint(data.source), "sizes": sizes}
         if not is_network(cell.backbone):
             known |= {"seed": cell.seed, "code": backbone_code(cell.backbone)}
             return cls(cell, data.context, None, None, {**known, "versions": versions("ompb", "numpy")})
-        config = _torch_config(cell.backbone, sizes, workshop.gpt2_checkpoint)
-        training = _recipe(cell, config, workshop.device)
+        config = _torch_config(cell.backbone, sizes, run_context.gpt2_checkpoint)
+        training = _recipe(cell, config, run_context.device)
         description = {
             **known,
             "config": {**dataclasses.asdict(config), **_checkpoint(config)},
@@ -245,15 +228,15 @@ def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:
 
 def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horizon: int, scaler: Scaler) -> None:
     """Forecast every window of rows (T, C) whose outcome lies inside them; memory stays bounded."""
-    count = windows(len(rows), context, horizon)
-    every = sliding_window_view(rows, context, axis=0).transpose(0, 2, 1)
+    count = window_count(len(rows), context, horizon)
+    windows = sliding(rows, context)
     with replacing(file, parents=True) as part:
         # float32 is what torch backbones compute in, and halves the file
         kept = open_memmap(part, mode="w+", dtype=np.float32, shape=(count, horizon, rows.shape[1]))
         for first in range(0, count, BLOCK):
             block = slice(first, min(first + BLOCK, count))
             origins = range(context - 1 + block.start, context - 1 + block.stop)
-            kept[block] = scaler(base_forecasts(forecaster, every[block], origins, horizon))
+            kept[block] = scaler.standardise(base_forecasts(forecaster, windows[block], origins, horizon))
         kept.flush()
 
 

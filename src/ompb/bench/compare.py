@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ompb.backtest import Run
-from ompb.bench.contract import Task, moments
+from ompb.bench.contract import Task, snapshots
 from ompb.bench.methods import make, unfit
 from ompb.bench.protocols import HONEST, Clock
 from ompb.calibrator import Calibrator
-from ompb.inputs import as_table, fill_forward
+from ompb.inputs import as_table
 from ompb.types import Floats
+from ompb.windows import fill_forward
 
 # Methods of the benchmark, by the name that reports show.
 SHOWN = {"seasonal profile": "profile", "last value": "last", "running bias": "bias", "copied residual": "copy"}
@@ -36,10 +37,9 @@ def run_references(calibrator: Calibrator, run: Run, rows: object, season: int |
     )
     methods = {shown: make(name, task) for shown, name in SHOWN.items() if unfit(name, task) is None}
     forecasts = {shown: np.empty_like(run.base) for shown in methods}
-    told = moments(
-        values, fill_forward(values, calibrator.centre), run.base, Clock(HONEST, horizon, context - 1), context
-    )
-    for place, moment in enumerate(told):
+    filled = fill_forward(values, calibrator.centre)
+    stream = snapshots(values, filled, run.base, Clock(HONEST, horizon, context - 1), context)
+    for place, snapshot in enumerate(stream):
         for shown, method in methods.items():
-            forecasts[shown][place] = method.step(moment).mean
+            forecasts[shown][place] = method.step(snapshot).mean
     return forecasts

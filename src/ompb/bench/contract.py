@@ -1,15 +1,16 @@
 """What a method of the benchmark is, what it is made from, and all that it is ever shown.
 
-A method is made from a `Task` and stepped once per origin with a `Moment`, all numbers standardised with the source.
+A method is made from a `Task` and stepped once per origin with a `Snapshot`, all numbers standardised with the source.
 Between two steps it can be pickled, and goes on from the copy as if nothing had been.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,17 @@ from numpy.typing import NDArray
 from ompb.bench.protocols import Clock
 from ompb.types import Floats
 
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the intervals that are scored
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+MethodSettings: TypeAlias = "Mapping[str, Any] | DataclassInstance"
+
+SCORED_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the intervals that are scored
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
-    """Leads of one origin's outcome that have become visible, with what the forecaster had said of them."""
+    """Leads of one origin's outcome that have become visible, with the base forecast of them."""
 
     origin: int
     leads: slice  # places among the H leads, from 0
@@ -36,13 +42,13 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
-    """All that is known at an origin and new since the one before."""
+class Snapshot:
+    """The stream as a method sees it at one origin: what is known there, and what is new since the one before."""
 
     origin: int  # counts the rows of the stream, from 0
     row: Floats  # (C,), the newest
     window: Floats  # (context, C), which ends in it
-    base: Floats  # (H, C), what the forecaster says of the rows to come
+    base: Floats  # (H, C), the forecaster's own forecast of the rows to come
     labels: tuple[Label, ...]  # newly visible, oldest origin first
 
 
@@ -59,16 +65,27 @@ class Method(Protocol):
     """A correction of a frozen forecaster, in its online stage."""
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """What it runs with, for the record."""
+    def settings(self) -> MethodSettings:
+        """What it runs with, for the record: a dataclass of options, or a mapping."""
 
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become visible, then forecast."""
 
 
+def can_be_recorded(settings: object) -> bool:
+    """Whether these are settings of the form that `Method` asks for."""
+    return isinstance(settings, Mapping) or (dataclasses.is_dataclass(settings) and not isinstance(settings, type))
+
+
+def settings_record(method: Method) -> dict[str, Any]:
+    """What a method runs with, by name, as results keep it."""
+    settings = method.settings
+    return dict(settings) if isinstance(settings, Mapping) else dataclasses.asdict(settings)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Setting:
-    """The part of a task that decides whether a method can take it on."""
+class Conditions:
+    """What a method must cope with: the part of a task that decides whether it can take it on."""
 
     context: int
     horizon: int
@@ -78,7 +95,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Task(Setting):
+class Task(Conditions):
     """What a method may learn from before the stream starts."""
 
     source: Floats  # (T, C)
@@ -88,12 +105,13 @@ class Task(Setting):
     device: str = "cpu"
 
 
-def moments(
+def snapshots(
     rows: Floats, filled: Floats, base: NDArray[np.floating[Any]], clock: Clock, context: int
-) -> Iterator[Moment]:
-    """The moments of a stream (T, C) whose forecasts (n, H, C) begin at origin context - 1, as the clock allows.
+) -> Iterator[Snapshot]:
+    """One snapshot per origin of a stream (T, C) whose forecasts (n, H, C) begin at origin context - 1.
 
-    Windows are cut from ``filled``: the rows with their missing cells filled.
+    The clock decides which labels each of them shows. Windows are cut from ``filled``: the rows with their missing
+    cells filled.
     """
     for place in range(len(base)):
         origin = context - 1 + place
@@ -107,12 +125,12 @@ def moments(
             for shown in clock.revealed(origin)
         )
         window = filled[origin + 1 - context : origin + 1]
-        yield Moment(origin, rows[origin], window, np.asarray(base[place], dtype=np.float64), labels)
+        yield Snapshot(origin, rows[origin], window, np.asarray(base[place], dtype=np.float64), labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """A window with its complete outcome, and what the forecaster had said of it."""
+    """A window with its complete outcome, and the base forecast of it."""
 
     origin: int
     window: Floats  # (context, C)
@@ -128,11 +146,11 @@ class Pairs:
     windows: dict[int, Floats] = field(default_factory=dict)  # of the origins that are not complete
     labels: dict[int, list[Label]] = field(default_factory=dict)
 
-    def completed(self, moment: Moment) -> list[Pair]:
-        """The pairs that this moment completes, oldest first; call it at every moment."""
-        self.windows[moment.origin] = moment.window
+    def completed(self, snapshot: Snapshot) -> list[Pair]:
+        """The pairs that this snapshot completes, oldest first; call it with every snapshot."""
+        self.windows[snapshot.origin] = snapshot.window
         whole = []
-        for label in moment.labels:
+        for label in snapshot.labels:
             self.labels.setdefault(label.origin, []).append(label)
             if label.leads.stop == self.horizon:  # every protocol shows leads in order
                 parts = self.labels.pop(label.origin)

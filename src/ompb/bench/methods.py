@@ -6,7 +6,6 @@ bears the name and leads to the factory. The published baselines come by that wa
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,23 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.bench.added import outside_code
-from ompb.bench.contract import LEVELS, Method, Moment, Pairs, Prediction, Setting, Task
+from ompb.bench.contract import SCORED_LEVELS, Conditions, Method, Pairs, Prediction, Snapshot, Task, can_be_recorded
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.forecasters import SeasonalProfile
 from ompb.registry import Registry
+from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Floats
 
 BIAS_RATE = 0.05
 
 Factory: TypeAlias = Callable[[Task], Method]
-Unfit: TypeAlias = Callable[[Setting], str | None]
+Unfit: TypeAlias = Callable[[Conditions], str | None]
 
 
-def _fits(setting: Setting) -> None:  # noqa: ARG001
-    """The word of a method that takes on everything."""
+def _fits(conditions: Conditions) -> None:  # noqa: ARG001
+    """Nothing speaks against a method that takes on everything."""
     return
 
 
@@ -46,7 +46,7 @@ _METHODS: Registry[_Entry] = Registry("method", "ompb.methods")
 
 
 def method(name: str, unfit: Unfit = _fits) -> Callable[[Factory], Factory]:
-    """Enter a factory under a name; ``unfit`` says why a setting is not for it, or None."""
+    """Enter a factory under a name; ``unfit`` says why conditions are not for it, or None."""
 
     def enter(factory: Factory) -> Factory:
         _METHODS.enter(name, _Entry(factory, unfit))
@@ -60,10 +60,10 @@ def method_names() -> tuple[str, ...]:
     return _METHODS.names()
 
 
-def unfit(name: str, setting: Setting) -> str | None:
-    """Why a method cannot take on a setting; None if it can."""
+def unfit(name: str, conditions: Conditions) -> str | None:
+    """Why a method cannot work under conditions; None if it can."""
     try:
-        return _entry(name).unfit(setting)
+        return _entry(name).unfit(conditions)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ompb"):
             raise
@@ -76,9 +76,10 @@ def make(name: str, task: Task) -> Method:
     if reason is not None:
         raise OptionError(f"the method {name!r} cannot be run here: {reason}.")
     made = _entry(name).factory(task)
-    if not (callable(getattr(made, "step", None)) and hasattr(made, "settings")):
+    if not (callable(getattr(made, "step", None)) and can_be_recorded(getattr(made, "settings", None))):
         raise OptionError(
-            f"the factory of the method {name!r} returned {made!r}; return an object with `step` and `settings`."
+            f"the factory of the method {name!r} returned {made!r}; return an object with the method `step` and with "
+            "`settings`, a mapping or a dataclass."
         )
     return made
 
@@ -95,35 +96,35 @@ def _entry(name: str) -> _Entry:
 
 @dataclass
 class _Unlearned:
-    """A forecast from the present moment alone."""
+    """A forecast from the present snapshot alone."""
 
-    say: Callable[[Moment], Floats]
+    forecast: Callable[[Snapshot], Floats]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def step(self, moment: Moment) -> Prediction:
-        """What it says."""
-        return Prediction(self.say(moment))
+    def step(self, snapshot: Snapshot) -> Prediction:
+        """The forecast, whatever came before."""
+        return Prediction(self.forecast(snapshot))
 
 
-def _said(moment: Moment) -> Floats:
-    return moment.base
+def _base(snapshot: Snapshot) -> Floats:
+    return snapshot.base
 
 
 @method("original")
 def _original(task: Task) -> Method:  # noqa: ARG001
-    return _Unlearned(_said)
+    return _Unlearned(_base)
 
 
-def _no_season(setting: Setting) -> str | None:
-    if setting.season is None:
+def _no_season(conditions: Conditions) -> str | None:
+    if conditions.season is None:
         return "the data has no season"
-    if setting.season > setting.context:
-        return f"a window of {setting.context} rows holds no whole season of {setting.season}"
+    if conditions.season > conditions.context:
+        return f"a window of {conditions.context} rows holds no whole season of {conditions.season}"
     return None
 
 
-def _profiled(profile: SeasonalProfile, moment: Moment) -> Floats:
-    return np.asarray(profile(moment.window[None])[0])
+def _profiled(profile: SeasonalProfile, snapshot: Snapshot) -> Floats:
+    return np.asarray(profile(snapshot.window[None])[0])
 
 
 @method("profile", unfit=_no_season)
@@ -133,8 +134,8 @@ def _profile(task: Task) -> Method:
     return _Unlearned(partial(_profiled, profile), {"season": task.season})
 
 
-def _repeated(moment: Moment) -> Floats:
-    return np.tile(moment.window[-1], (len(moment.base), 1))
+def _repeated(snapshot: Snapshot) -> Floats:
+    return np.tile(snapshot.window[-1], (len(snapshot.base), 1))
 
 
 @method("last")
@@ -142,27 +143,30 @@ def _last(task: Task) -> Method:  # noqa: ARG001
     return _Unlearned(_repeated)
 
 
+@dataclass(frozen=True, slots=True)
+class BiasSettings:
+    """Options of the running bias."""
+
+    rate: float = BIAS_RATE  # weight of the newest error
+
+
 @dataclass
 class _Bias:
     """The base forecast plus an exponentially weighted mean of its errors, per lead and channel."""
 
-    rate: float
+    settings: BiasSettings
     bias: Floats  # (H, C)
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {"rate": self.rate}
-
-    def step(self, moment: Moment) -> Prediction:
-        for label in moment.labels:
+    def step(self, snapshot: Snapshot) -> Prediction:
+        for label in snapshot.labels:
             surprise = label.residual - self.bias[label.leads]
-            self.bias[label.leads] += self.rate * np.where(np.isnan(surprise), 0.0, surprise)
-        return Prediction(moment.base + self.bias)
+            self.bias[label.leads] += self.settings.rate * np.where(np.isnan(surprise), 0.0, surprise)
+        return Prediction(snapshot.base + self.bias)
 
 
 @method("bias")
 def _bias(task: Task) -> Method:
-    return _Bias(BIAS_RATE, np.zeros((task.horizon, task.source.shape[1])))
+    return _Bias(BiasSettings(), np.zeros((task.horizon, task.source.shape[1])))
 
 
 @dataclass
@@ -173,10 +177,10 @@ class _Copy:
     residual: Floats  # (H, C)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def step(self, moment: Moment) -> Prediction:
-        for pair in self.pairs.completed(moment):
+    def step(self, snapshot: Snapshot) -> Prediction:
+        for pair in self.pairs.completed(snapshot):
             self.residual = np.where(np.isnan(pair.outcome), 0.0, pair.outcome - pair.base)
-        return Prediction(moment.base + self.residual)
+        return Prediction(snapshot.base + self.residual)
 
 
 @method("copy")
@@ -200,21 +204,21 @@ class _Live:
     """The calibrator and its stream, as a deployment runs them."""
 
     stream: Stream
-    settings: Mapping[str, Any]
+    settings: Settings
 
-    def step(self, moment: Moment) -> Prediction:
+    def step(self, snapshot: Snapshot) -> Prediction:
         if not self.stream.rows:
-            for row in moment.window[:-1]:
+            for row in snapshot.window[:-1]:
                 self.stream.advance(row, None)
-        forecast = self.stream.advance(moment.row, moment.base)
+        forecast = self.stream.advance(snapshot.row, snapshot.base)
         assert forecast is not None  # a base forecast was given
-        return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in LEVELS})
+        return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in SCORED_LEVELS})
 
 
-def _not_from_rows(setting: Setting) -> str | None:
-    if setting.protocol == HONEST:
+def _not_from_rows(conditions: Conditions) -> str | None:
+    if conditions.protocol == HONEST:
         return None
-    return f"the live head learns from rows only, so the protocol must be {HONEST!r}, not {setting.protocol!r}"
+    return f"the live head learns from rows only, so the protocol must be {HONEST!r}, not {conditions.protocol!r}"
 
 
 @method("ompb", unfit=_not_from_rows)
@@ -223,4 +227,4 @@ def _ompb(task: Task) -> Method:
     calibrator = Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
     # The stream is handed its base forecasts and asks nobody; holding none keeps its copies small.
     unasked = _SourceForecasts(task.source_base[:0], 0)
-    return _Live(calibrator.stream(unasked), dataclasses.asdict(calibrator.settings))
+    return _Live(calibrator.stream(unasked), calibrator.settings)

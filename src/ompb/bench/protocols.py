@@ -14,12 +14,13 @@ The last two *leak* wherever the delay is shorter than the horizon: rows after t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from ompb.errors import OptionError
+from ompb import checks
 
 HONEST, FULL, ONE_STEP = "honest", "full", "one-step"
-ACCEPTED = (HONEST, FULL, "delay=D", ONE_STEP)
+ACCEPTED = (HONEST, FULL, "delay=D (D from 1)", ONE_STEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Clock:
     [Revealed(origin=4, first_lead=1, last_lead=2)]
     >>> Clock("hourly", horizon=2)
     Traceback (most recent call last):
-    ompb.errors.OptionError: there is no protocol 'hourly'; accepted: honest, full, delay=D, one-step.
+    ompb.errors.OptionError: option protocol = 'hourly' is out of range; accepted: honest, full, ...
     """
 
     protocol: str
@@ -49,8 +50,7 @@ class Clock:
     first: int = 0
 
     def __post_init__(self) -> None:
-        if self.horizon < 1:
-            raise OptionError(f"horizon = {self.horizon} is not a positive number of rows; pass 1 or more.")
+        checks.count("horizon", self.horizon)
         delay_of(self.protocol, self.horizon)
 
     @property
@@ -78,8 +78,6 @@ def delay_of(protocol: str, horizon: int) -> int | None:
     if protocol in whole:
         return whole[protocol]
     name, _, rows = protocol.partition("=")
-    if name != "delay":
-        raise OptionError(f"there is no protocol {protocol!r}; accepted: {', '.join(ACCEPTED)}.")
-    if not rows.isdecimal() or int(rows) < 1 or rows != str(int(rows)):
-        raise OptionError(f"{protocol!r} names no delay; write delay=D with D a whole number of rows from 1.")
+    if name != "delay" or re.fullmatch("[1-9][0-9]{0,6}", rows) is None:
+        raise checks.refuse("protocol", protocol, ", ".join(ACCEPTED))
     return int(rows)

@@ -1,8 +1,7 @@
 """Runs cells: each one that is missing in the store, once, in any number of processes, however often interrupted.
 
-Cells share what they can: a *group* (data set, backbone, horizon, seed) its backbone and base forecasts, and the cells
-of a group that differ in their split alone their method, which learns from the source once and then follows each
-stream as a copy.
+Cells share what they can: those that differ in split, protocol and method their backbone and base forecasts; those that
+differ in their split alone their method, too, which learns from the source once and then follows each stream as a copy.
 """
 
 from __future__ import annotations
@@ -24,31 +23,32 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ompb import checks
 from ompb.bench.added import add_file, blaming
 from ompb.bench.backbones import (
     SOURCE,
     BaseForecasts,
-    Scaler,
+    RunContext,
     Status,
-    Workshop,
     backbone_code,
     is_network,
     prepare,
     versions,
 )
-from ompb.bench.contract import Method, Setting, Task, moments
+from ompb.bench.contract import Conditions, Method, Task, settings_record, snapshots
 from ompb.bench.methods import make, method_code, method_names, unfit
 from ompb.bench.protocols import Clock
-from ompb.bench.scores import Scores
+from ompb.bench.scores import RunningScores
 from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import OmpbError, OptionError
+from ompb.scaler import Scaler
 
 ALL = "all"
 
 Progress: TypeAlias = Callable[[int, int], None]
 Log: TypeAlias = Callable[[str], None]
-_End: TypeAlias = tuple[Cell, str | None]  # and what went wrong
+_Ended: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,9 @@ class Grid:
                 data.stream(split, horizon)  # raises if there is no such split or no window in it
                 for protocol, name, seed in itertools.product(protocols, names, seeds):
                     Clock(protocol, horizon)  # raises if there is no such protocol
+                    checks.seed("seed", seed)
                     cell = Cell(dataset, backbone, horizon, split, protocol, name, seed)
-                    reason = unfit(name, _setting(data, cell))
+                    reason = unfit(name, _conditions(data, cell))
                     if reason is None:
                         cells.append(cell)
                     elif ALL in methods:
@@ -103,7 +104,7 @@ class Report:
 
 def run(
     cells: Iterable[Cell],
-    workshop: Workshop,
+    run_context: RunContext,
     *,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -116,13 +117,12 @@ def run(
     is called with (cells done, cells in all), ``log`` with a line per event, ``status``, if it is this process that
     works, with what is being done.
     """
-    if jobs < 1:
-        raise OptionError(f"jobs = {jobs} is not a number of processes; pass 1 or more.")
+    checks.count("jobs", jobs)
     wanted = list(dict.fromkeys(cells))
-    missing = [cell for cell in wanted if not _finished(cell, workshop)]
-    workshop.store.sweep()
+    missing = [cell for cell in wanted if not _finished(cell, run_context)]
+    run_context.store.sweep()
     report = Report(old=len(wanted) - len(missing))
-    job = _Job(workshop, _commit())
+    job = _Job(run_context, _commit())
     ends = _in_turn(missing, job, status or _silent) if jobs == 1 else _in_processes(missing, job, jobs)
     for done, (cell, problem) in enumerate(ends, start=1):
         if problem is None:
@@ -136,11 +136,11 @@ def run(
     return report
 
 
-def _finished(cell: Cell, workshop: Workshop) -> bool:
-    found = workshop.store.read(cell)
+def _finished(cell: Cell, run_context: RunContext) -> bool:
+    found = run_context.store.read(cell)
     if found is None or found.settings.get("added", {}) != _added_code(cell):
         return False
-    return workshop.store.has_steps(cell) if workshop.per_step else True
+    return run_context.store.has_steps(cell) if run_context.per_step else True
 
 
 def _added_code(cell: Cell) -> dict[str, str]:
@@ -150,27 +150,29 @@ def _added_code(cell: Cell) -> dict[str, str]:
 
 
 def _silent(doing: str) -> None:
-    """Nobody listens."""
+    """Keep what is being done to oneself."""
 
 
-def _in_turn(cells: Sequence[Cell], job: _Job, status: Status) -> Iterator[_End]:
-    """Cells as they end: first the base forecasts that a group shares, then its cells."""
-    for group in _groups(cells):
+def _in_turn(cells: Sequence[Cell], job: _Job, status: Status) -> Iterator[_Ended]:
+    """Cells as they end: first the base forecasts that some of them share, then these cells."""
+    for group in _sharing_base(cells):
         base, problem = job.prepare(group, status)
         if base is None:
             yield from ((cell, problem) for cell in group)
             continue
-        for relay in _relays(group):
-            yield from job.run(relay, base, status)
+        for splits in _sharing_method(group):
+            yield from job.run(splits, base, status)
 
 
-def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]:
+def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_Ended]:
     """The same, several at once."""
     # Processes are started afresh: a copy of one in which torch has run may hang.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=job.workshop.added)
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_start_worker, initargs=job.run_context.added
+    )
     try:
-        preparing = {pool.submit(job.prepare, group): group for group in _groups(cells)}
-        running: set[Future[list[_End]]] = set()
+        preparing = {pool.submit(job.prepare, group): group for group in _sharing_base(cells)}
+        running: set[Future[list[_Ended]]] = set()
         while preparing or running:
             waiting: list[Future[Any]] = [*preparing, *running]
             ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -183,18 +185,18 @@ def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_End]
                 if base is None:
                     yield from ((cell, problem) for cell in group)
                 else:
-                    running |= {pool.submit(job.run_all, relay, base) for relay in _relays(group)}
+                    running |= {pool.submit(job.run_all, splits, base) for splits in _sharing_method(group)}
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that share their base forecasts."""
+def _sharing_base(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Groups of cells that share their base forecasts."""
     return _alike(cells, lambda cell: (cell.dataset, cell.backbone, cell.horizon, cell.seed))
 
 
-def _relays(group: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells of a group that share what the method learns from the source."""
+def _sharing_method(group: Sequence[Cell]) -> list[list[Cell]]:
+    """Those of a group that differ in their split alone, and so share what the method learns from the source."""
     return _alike(group, lambda cell: (cell.protocol, cell.method))
 
 
@@ -210,65 +212,65 @@ def _alike(cells: Sequence[Cell], key: Callable[[Cell], tuple[object, ...]]) -> 
 class _Job:
     """The work on a cell, in whatever process; an error of this package is an answer, any other is raised."""
 
-    workshop: Workshop
+    run_context: RunContext
     commit: str | None
 
     def prepare(self, group: Sequence[Cell], status: Status = _silent) -> tuple[BaseForecasts | None, str | None]:
         """The base forecasts of a group, or what went wrong."""
         try:
-            return prepare(group, self.workshop, status), None
+            return prepare(group, self.run_context, status), None
         except OmpbError as error:
             return None, str(error)
 
-    def run(self, relay: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> Iterator[_End]:
+    def run(self, splits: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> Iterator[_Ended]:
         """Run cells that differ in their split alone; what went wrong with each, or None."""
-        status(f"{relay[0].method} learns from the source")
+        status(f"{splits[0].method} learns from the source")
         try:
-            start = _Start.of(relay[0], base, self.workshop)
+            prepared = _PreparedMethod.of(splits[0], base, self.run_context)
         except OmpbError as error:
-            yield from ((cell, str(error)) for cell in relay)
+            yield from ((cell, str(error)) for cell in splits)
             return
-        for cell in relay:
-            yield cell, self._follow(start, cell, base, status)
+        for cell in splits:
+            yield cell, self._follow(prepared, cell, base, status)
 
-    def run_all(self, relay: Sequence[Cell], base: BaseForecasts) -> list[_End]:
+    def run_all(self, splits: Sequence[Cell], base: BaseForecasts) -> list[_Ended]:
         """`run` for another process, which can only send back what is finished."""
-        return list(self.run(relay, base))
+        return list(self.run(splits, base))
 
-    def _follow(self, start: _Start, cell: Cell, base: BaseForecasts, status: Status) -> str | None:
+    def _follow(self, prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, status: Status) -> str | None:
         status(str(cell))
         try:
-            self.workshop.store.write(_result(start, cell, base, self.workshop, self.commit))
+            self.run_context.store.write(_result(prepared, cell, base, self.run_context, self.commit))
         except OmpbError as error:
             return str(error)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
-    """A method as it is before any stream, ready to be copied."""
+class _PreparedMethod:
+    """A method that has learned from the source and seen no stream, ready to be copied."""
 
-    method: bytes
+    pickled: bytes
     seconds: float  # that it took
 
     @classmethod
-    def of(cls, cell: Cell, base: BaseForecasts, workshop: Workshop) -> _Start:
+    def of(cls, cell: Cell, base: BaseForecasts, run_context: RunContext) -> _PreparedMethod:
         """What the source teaches the method of a cell."""
-        data = load(cell.dataset, workshop.folder)
+        data = load(cell.dataset, run_context.folder)
         task = Task(
-            **vars(_setting(data, cell)),
-            source=Scaler.of(data.source)(data.source),
+            **vars(_conditions(data, cell)),
+            source=Scaler.fit(data.source).standardise(data.source),
             source_base=np.load(base.files[SOURCE], mmap_mode="r"),
             seed=cell.seed,
             network=base.network,
-            device=workshop.device,
+            device=run_context.device,
         )
         began = perf_counter()
         with _blaming_method(cell):
-            entrant = make(cell.method, task)
+            method = make(cell.method, task)
         seconds = perf_counter() - began
         try:
-            return cls(pickle.dumps(entrant), seconds)
+            return cls(pickle.dumps(method), seconds)
         except (pickle.PicklingError, AttributeError, TypeError) as error:  # all three are what pickle raises
             raise OptionError(
                 f"the method {cell.method!r} cannot be copied for one stream after the other: {error}. Define its "
@@ -276,24 +278,26 @@ class _Start:
             ) from error
 
 
-def _result(start: _Start, cell: Cell, base: BaseForecasts, workshop: Workshop, commit: str | None) -> Result:
+def _result(
+    prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, run_context: RunContext, commit: str | None
+) -> Result:
     """Follow the stream of a cell and score it."""
-    data = load(cell.dataset, workshop.folder)
-    rows = Scaler.of(data.source)(data.stream(cell.split, cell.horizon))
+    data = load(cell.dataset, run_context.folder)
+    rows = Scaler.fit(data.source).standardise(data.stream(cell.split, cell.horizon))
     rows.flags.writeable = False
     stream_base = np.load(base.files[cell.split], mmap_mode="r")
-    entrant: Method = pickle.loads(start.method)
+    method: Method = pickle.loads(prepared.pickled)
     clock = Clock(cell.protocol, cell.horizon, data.context - 1)
-    online, scores, steps = 0.0, Scores(), []
+    online, scores, steps = 0.0, RunningScores(), []
     with _blaming_method(cell):
-        for moment in moments(rows, rows, stream_base, clock, data.context):
+        for snapshot in snapshots(rows, rows, stream_base, clock, data.context):
             began = perf_counter()
-            said = entrant.step(moment)
+            prediction = method.step(snapshot)
             online += perf_counter() - began
-            errors = scores.add(said, rows[moment.origin + 1 : moment.origin + 1 + cell.horizon])
-            steps.append((moment.origin, *errors))
-    if workshop.per_step:
-        workshop.store.write_steps(cell, steps)
+            errors = scores.add(prediction, rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon])
+            steps.append((snapshot.origin, *errors))
+    if run_context.per_step:
+        run_context.store.write_steps(cell, steps)
     return Result(
         cell=cell,
         metrics=scores.metrics(),
@@ -302,13 +306,13 @@ def _result(start: _Start, cell: Cell, base: BaseForecasts, workshop: Workshop, 
             "season": data.season,
             "windows": scores.windows,
             "backbone": base.description,
-            "method": entrant.settings,
+            "method": settings_record(method),
             "added": _added_code(cell),
         },
         versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
-        device=workshop.device,
+        device=run_context.device,
         commit=commit,
-        timing={"offline_seconds": start.seconds, SECONDS: online / scores.windows},
+        timing={"offline_seconds": prepared.seconds, SECONDS: online / scores.windows},
     )
 
 
@@ -316,8 +320,8 @@ def _blaming_method(cell: Cell) -> AbstractContextManager[None]:
     return blaming(f"the method {cell.method!r}", outside=method_code(cell.method) is not None)
 
 
-def _setting(data: BenchmarkData, cell: Cell) -> Setting:
-    return Setting(
+def _conditions(data: BenchmarkData, cell: Cell) -> Conditions:
+    return Conditions(
         context=data.context,
         horizon=cell.horizon,
         season=data.season,
@@ -326,7 +330,7 @@ def _setting(data: BenchmarkData, cell: Cell) -> Setting:
     )
 
 
-def _begin(*added: Path) -> None:
+def _start_worker(*added: Path) -> None:
     """Make a worker know what was added, and end with its parent: else, when that is killed, it would wait for ever."""
     for file in added:
         add_file(file)

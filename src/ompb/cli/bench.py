@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from ompb.bench.added import add_file
-from ompb.bench.backbones import Workshop, backbone_label, backbone_names
+from ompb.bench.backbones import RunContext, backbone_label, backbone_names
 from ompb.bench.methods import method_names
 from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
@@ -139,9 +139,9 @@ def run_cells(
     )
     for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
         say(reason)
-    workshop = Workshop(Store(store), folder, device, gpt2_checkpoint, added, per_step)
+    run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step)
     with progress("Running cells") as bar:
-        report = run(grid.cells, workshop, jobs=jobs, progress=bar, log=say if log else None, status=bar.say)
+        report = run(grid.cells, run_context, jobs=jobs, progress=bar, log=say if log else None, status=bar.say)
     for cell, problem in report.failed.items():
         say(f"{cell} failed: {problem}")
     say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")

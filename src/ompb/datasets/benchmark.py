@@ -7,13 +7,13 @@ from pathlib import Path
 from ompb.datasets.etth import ETTH
 from ompb.datasets.ili import ILI
 from ompb.datasets.public import PublicSet, data_folder
-from ompb.datasets.splits import BenchmarkData, known_means, windows
+from ompb.datasets.splits import BenchmarkData, source_means, window_count
 from ompb.datasets.tables import read_table, regular, split_row
 from ompb.datasets.weather import STAND_IN, WEATHER_5K
 from ompb.errors import OptionError
 from ompb.windows import fill_forward
 
-__all__ = ["NAMES", "BenchmarkData", "from_table", "load", "public_set", "windows"]
+__all__ = ["NAMES", "BenchmarkData", "from_table", "load", "public_set", "window_count"]
 
 _SETS = {public.name: public for public in (ETTH, ILI, WEATHER_5K, STAND_IN)}
 NAMES = tuple(_SETS)
@@ -42,13 +42,14 @@ def from_table(
     """
     table, _ = regular(read_table(path, time))
     cut = split_row(table, source_end)
-    rows = fill_forward(table.values, known_means(table.values[:cut]))
-    if not windows(cut, context, 1):
+    name = Path(path).stem
+    rows = fill_forward(table.values, source_means(name, table.values[:cut]))
+    if not window_count(cut, context, 1):
         raise OptionError(
             f"context = {context} does not fit into the {cut} source rows; lower it, or move source_end = {source_end}."
         )
     return BenchmarkData(
-        name=Path(path).stem,
+        name=name,
         channels=table.channels,
         context=context,
         season=season,

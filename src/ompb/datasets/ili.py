@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ompb.datasets.public import PublicSet, numbers, read_columns, require_increasing
-from ompb.datasets.splits import ID, BenchmarkData, known_means
+from ompb.datasets.splits import ID, BenchmarkData, source_means
 from ompb.datasets.tables import Table
 from ompb.errors import FormatError
 from ompb.types import Floats
@@ -56,7 +56,7 @@ def _build(table: Table) -> BenchmarkData:
     before = table.values[(years >= SOURCE_YEARS[0]) & (years <= SOURCE_YEARS[1])]
     after = table.values[years > SOURCE_YEARS[1]]
     cut = len(before) * 80 // 100
-    means = known_means(before[:cut])
+    means = source_means("ili", before[:cut])
     return BenchmarkData(
         name="ili",
         channels=CHANNELS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from ompb import checks
 from ompb.datasets.tables import Table
 from ompb.errors import OptionError, TooShortError
+from ompb.scaler import Scaler
 from ompb.types import Floats
 from ompb.windows import fill_forward
 
@@ -32,8 +32,7 @@ class BenchmarkData:
 
     def __post_init__(self) -> None:
         for part, rows in {"source": self.source, **self.streams}.items():
-            if not len(rows):
-                raise TooShortError(f"The {part} part of {self.name} has no row; check that its file is complete.")
+            _require_rows(self.name, part, rows)
 
     def stream(self, split: str, horizon: int) -> Floats:
         """The rows (T, C) of a split that give the paper's windows; raises if they hold none.
@@ -42,7 +41,7 @@ class BenchmarkData:
         many rows as "id" has. A shorter split, or data without "id", is given whole.
         """
         rows = self._judged(split)
-        if not windows(len(rows), self.context, horizon):
+        if not window_count(len(rows), self.context, horizon):
             raise TooShortError(
                 f"The split {split!r} of {self.name} has {len(rows)} rows, too few for a window of "
                 f"{self.context} + {horizon} rows; lower the horizon."
@@ -52,7 +51,7 @@ class BenchmarkData:
     def counts(self, horizon: int) -> dict[str, int]:
         """How many windows the source and the judged part of each stream hold, by name."""
         parts = {"source": self.source, **{split: self._judged(split) for split in self.streams}}
-        return {part: windows(len(rows), self.context, horizon) for part, rows in parts.items()}
+        return {part: window_count(len(rows), self.context, horizon) for part, rows in parts.items()}
 
     def _judged(self, split: str) -> Floats:
         if split not in self.streams:
@@ -61,25 +60,24 @@ class BenchmarkData:
         return rows[: len(self.streams.get(ID, rows))]
 
 
-def windows(rows: int, context: int, horizon: int) -> int:
+def window_count(rows: int, context: int, horizon: int) -> int:
     """How many windows of ``context`` known and ``horizon`` later rows lie wholly inside that many rows.
 
-    >>> windows(3484, 96, 96)
+    >>> window_count(3484, 96, 96)
     3293
     """
-    if min(context, horizon) < 1:
-        raise OptionError(f"context = {context} and horizon = {horizon} must both be at least 1 row.")
-    return max(0, rows - context - horizon + 1)
+    return max(0, rows - checks.count("context", context) - checks.count("horizon", horizon) + 1)
 
 
-def known_means(rows: Floats) -> Floats:
-    """The mean (C,) of what is known of each channel of (T, C); 0 for a channel of which nothing is.
+def source_means(name: str, source: Floats) -> Floats:
+    """The mean (C,) of what is known of each channel of the source (T, C) of some data; 0 where nothing is."""
+    _require_rows(name, "source", source)
+    return Scaler.fit(source).centre
 
-    >>> known_means(np.array([[1.0, np.nan], [3.0, np.nan]]))
-    array([2., 0.])
-    """
-    known = ~np.isnan(rows)
-    return np.asarray(np.nansum(rows, axis=0) / np.maximum(known.sum(axis=0), 1))
+
+def _require_rows(name: str, part: str, rows: Floats) -> None:
+    if not len(rows):
+        raise TooShortError(f"The {part} part of {name} has no row; check that its file is complete.")
 
 
 def hourly_sites(name: str, percent: int, home: Table, away: Mapping[str, Table]) -> BenchmarkData:
@@ -88,7 +86,7 @@ def hourly_sites(name: str, percent: int, home: Table, away: Mapping[str, Table]
     A missing cell takes the last known value of its channel at that site; before any is known, the source mean.
     """
     cut = len(home.values) * percent // 100
-    means = known_means(home.values[:cut])
+    means = source_means(name, home.values[:cut])
     rows = fill_forward(home.values, means)
     elsewhere = {split: fill_forward(table.select(home.channels).values, means) for split, table in away.items()}
     return BenchmarkData(

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ompb.errors import OptionError
+from ompb import checks
 from ompb.types import Floats
 
 Shift: TypeAlias = Literal["none", "level", "scale", "phase", "dynamics"]
@@ -47,7 +47,10 @@ def shifted_stream(
     >>> source.shape, target.shape, round(float(target.mean() / source.mean()), 1)
     ((2000, 3), (1500, 3), 1.6)
     """
-    _check_options(shift, source_rows=source_rows, target_rows=target_rows, channels=channels, season=season)
+    checks.choice("shift", shift, get_args(Shift))
+    sizes = {"source_rows": source_rows, "target_rows": target_rows, "channels": channels, "season": season}
+    for name, size in sizes.items():
+        checks.count(name, size)
     rng = np.random.default_rng(seed)
     amplitudes = rng.uniform(1.5, 2.5, channels)
     offsets = rng.uniform(0, season, channels)
@@ -81,11 +84,3 @@ def autoregression(coefficients: Floats, innovations: Floats) -> Floats:
     for t in range(1, len(innovations)):
         series[t] = coefficients[t] * series[t - 1] + innovations[t]
     return series
-
-
-def _check_options(shift: str, **counts: int) -> None:
-    if shift not in get_args(Shift):
-        raise OptionError(f"shift = {shift!r} is not known; pass one of {', '.join(get_args(Shift))}.")
-    for name, count in counts.items():
-        if count < 1:
-            raise OptionError(f"{name} = {count} is not a positive number; pass 1 or more.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,7 +12,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ompb.errors import DtypeError, NotFiniteError, OptionError, ShapeError, StaleRowError
+from ompb import checks
+from ompb.errors import DtypeError, NotFiniteError, ShapeError, StaleRowError
 from ompb.forecasters.torch.recipes import usable_device
 from ompb.forecasters.torch.training import Progress
 from ompb.gradient.head import Head, as_inputs
@@ -52,21 +54,16 @@ class PaperPreset:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        counts = {"epochs": 0, "batch": 1, "steps": 1, "draws": 2, "replay": 1, "ring": 1}
-        for name, least in counts.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise OptionError(f"{name} = {value!r} is not accepted; pass a whole number from {least}.")
-        for name in ("offline_rate", "online_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise OptionError(f"{name} = {getattr(self, name)} is not positive; pass something like 1e-3.")
-        if not 0 < self.delta < 1:
-            raise OptionError(f"delta = {self.delta} is not inside (0, 1); pass something like 0.05.")
-        if self.kind not in get_args(Kind):
-            raise OptionError(f"kind = {self.kind!r} does not exist; pass one of {', '.join(get_args(Kind))}.")
-        scale = self.disagreement_scale
-        if scale != "auto" and not (isinstance(scale, float | int) and scale > 0):
-            raise OptionError(f"disagreement_scale = {scale!r} is not accepted; pass 'auto' or a positive number.")
+        checks.check_fields(self, checks.count, "batch", "steps", "replay", "ring")
+        checks.check_fields(self, partial(checks.count, least=0), "epochs")
+        checks.check_fields(self, partial(checks.count, least=2), "draws")
+        checks.check_fields(self, checks.positive, "offline_rate", "online_rate")
+        checks.check_fields(self, checks.share, "delta")
+        checks.check_fields(self, checks.seed, "seed")
+        checks.choice("kind", self.kind, get_args(Kind))
+        if self.disagreement_scale != "auto":
+            accepted = "'auto', or a positive number"
+            checks.number("disagreement_scale", self.disagreement_scale, accepted, 0, math.inf, ends=(False, False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +100,10 @@ class GradientHead:
                 f"base has shape {tuple(z.shape)}, outcomes {tuple(y.shape)}; pass both as (N, H, C), with N from 1."
             )
         inputs, by_channel = as_inputs(z), y.permute(2, 0, 1).contiguous()
-        chance = torch.Generator().manual_seed(settings.seed)
-        kept = torch.randperm(len(z), generator=chance)[: settings.replay].sort().values.to(device)
+        generator = torch.Generator().manual_seed(settings.seed)
+        kept = torch.randperm(len(z), generator=generator)[: settings.replay].sort().values.to(device)
         head = Head.fresh(z.shape[2], z.shape[1], settings.log_sd, settings.logit, device)
-        losses = _train(head, inputs, by_channel, settings, chance, progress)
+        losses = _train(head, inputs, by_channel, settings, generator, progress)
         return cls(head, inputs[:, kept], by_channel[:, kept], settings, losses)
 
     def start(self) -> OnlineGradientHead:
@@ -123,7 +120,7 @@ class OnlineGradientHead:
         self._adam = torch.optim.Adam(self._head.parameters(), lr=settings.online_rate, fused=True)
         channels, _, size = source.inputs.shape
         self._shape = size - 1, channels
-        self._chance = torch.Generator(device).manual_seed(settings.seed)
+        self._generator = torch.Generator(device).manual_seed(settings.seed)
         self._ring = torch.empty((channels, settings.ring, size), device=device)  # squared inputs
         self._seen = 0
         tau_d = None if settings.disagreement_scale == "auto" else float(settings.disagreement_scale)
@@ -176,7 +173,7 @@ class OnlineGradientHead:
     def _noise(self, draws: int) -> Tensor:
         """Standard normals (draws, C, H)."""
         shape = (draws, *self._residual_variance.shape)
-        return torch.randn(shape, generator=self._chance, device=self._ring.device)
+        return torch.randn(shape, generator=self._generator, device=self._ring.device)
 
     def _window(self, values: ArrayLike, name: str) -> Tensor:
         tensor = _tensor(values, name, self._ring.device)
@@ -192,7 +189,7 @@ def _train(
     inputs: Tensor,
     outcomes: Tensor,
     settings: PaperPreset,
-    chance: torch.Generator,
+    generator: torch.Generator,
     progress: Progress | None,
 ) -> tuple[float, ...]:
     """Adam over all windows once an epoch, in random order; returns the mean loss of each epoch."""
@@ -202,7 +199,7 @@ def _train(
     losses = []
     for epoch in range(settings.epochs):
         total = torch.zeros((), device=inputs.device)
-        batches = torch.randperm(windows, generator=chance).to(inputs.device).tensor_split(cuts)
+        batches = torch.randperm(windows, generator=generator).to(inputs.device).tensor_split(cuts)
         for done, batch in enumerate(batches, start=epoch * len(batches) + 1):
             law = head.law()
             error = (outcomes[:, batch] - law.forecast(inputs[:, batch])).square().mean()

@@ -17,6 +17,7 @@ from scipy.stats import wasserstein_distance
 
 from ompb.errors import ShapeError
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
+from ompb.scaler import Scaler
 from ompb.types import Floats
 
 BINS = 50  # fine enough for bimodal channels, coarse enough for a few hundred rows
@@ -143,8 +144,7 @@ def mmd(x: ArrayLike, y: ArrayLike) -> float:
         return math.nan
     # Sorted, so that the order of the rows cannot reach the deviation, not even by rounding: one last bit of it
     # would decide whether two nearly equal rows are at a distance of zero.
-    sd = np.sort(np.concatenate([x, y]), axis=0).std(axis=0)
-    scale = np.where(sd > 0, sd, 1.0)
+    scale = Scaler.fit(np.sort(np.concatenate([x, y]), axis=0)).scale
     rows = np.concatenate([_thinned(x / scale), _thinned(y / scale)])
     squares = cdist(rows, rows, "sqeuclidean")
     if not squares.any():

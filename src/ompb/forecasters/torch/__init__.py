@@ -16,10 +16,10 @@ except ImportError as error:
     raise ImportError("ompb.forecasters.torch needs PyTorch; install it with: pip install 'ompb[torch]'") from error
 
 from ompb.forecasters.torch.autoformer import (
-    AutoformerPaper,
-    AutoformerPaperConfig,
-    AutoformerRef,
-    AutoformerRefConfig,
+    CanonicalAutoformer,
+    CanonicalAutoformerConfig,
+    SimplifiedAutoformer,
+    SimplifiedAutoformerConfig,
 )
 from ompb.forecasters.torch.backbones import backbone, build, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
@@ -32,13 +32,13 @@ from ompb.forecasters.torch.training import train
 __all__ = [
     "GPT4TS",
     "TCN",
-    "AutoformerPaper",
-    "AutoformerPaperConfig",
-    "AutoformerRef",
-    "AutoformerRefConfig",
     "Backbone",
     "BackboneConfig",
+    "CanonicalAutoformer",
+    "CanonicalAutoformerConfig",
     "GPT4TSConfig",
+    "SimplifiedAutoformer",
+    "SimplifiedAutoformerConfig",
     "TCNConfig",
     "TrainedForecaster",
     "TrainingConfig",

@@ -1,6 +1,7 @@
 """Autoformer: series decomposition and auto-correlation, in the OMPB paper's simplified form and the canonical one.
 
-Both share the layers; neither uses calendar features. `AutoformerRef` is what the paper's tables call Autoformer.
+Both share the layers; neither uses calendar features. The paper's tables call the
+`SimplifiedAutoformer` Autoformer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb.errors import OptionError
+from ompb import checks
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 
 
@@ -34,14 +35,13 @@ class AutoformerConfig(BackboneConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.count("context", self.context, least=2)  # the decoder starts from half of it
         if self.width % self.heads:
-            raise OptionError(f"width = {self.width} cannot be split in {self.heads} heads; pass a multiple.")
+            raise checks.refuse("width", self.width, f"a multiple of heads = {self.heads}")
         if self.average % 2 == 0:
-            raise OptionError(f"average = {self.average} has no middle row; pass an odd number of rows.")
-        if self.context < 2:
-            raise OptionError(f"context = {self.context} has no half for the decoder to start from; pass 2 or more.")
-        if not self.factor >= 2:  # below it, short sequences would keep no lag at all
-            raise OptionError(f"factor = {self.factor} is too small; pass 2 or more.")
+            raise checks.refuse("average", self.average, "an odd number of rows, so that one is in the middle")
+        # below 2, short sequences would keep no lag at all
+        checks.number("factor", self.factor, "a number from 2", 2.0, math.inf, ends=(True, False))
 
     @property
     def start(self) -> int:
@@ -50,7 +50,7 @@ class AutoformerConfig(BackboneConfig):
 
 
 @dataclass(frozen=True)
-class AutoformerRefConfig(AutoformerConfig):
+class SimplifiedAutoformerConfig(AutoformerConfig):
     """The simplified variant behind the OMPB paper's tables."""
 
     backbone: ClassVar[str] = "autoformer"
@@ -58,7 +58,7 @@ class AutoformerRefConfig(AutoformerConfig):
 
 
 @dataclass(frozen=True)
-class AutoformerPaperConfig(AutoformerConfig):
+class CanonicalAutoformerConfig(AutoformerConfig):
     """The model as first published, without its calendar embedding."""
 
     backbone: ClassVar[str] = "autoformer-canonical"
@@ -188,13 +188,13 @@ def decoder_start(windows: Tensor, config: AutoformerConfig) -> tuple[Tensor, Te
     )
 
 
-class AutoformerRef(Backbone):
+class SimplifiedAutoformer(Backbone):
     """The simplified variant: linear embeddings, no normalisation, a trend that lives in the model's width."""
 
     last_layer = ("seasonal_head", "trend_head")
-    config: AutoformerRefConfig
+    config: SimplifiedAutoformerConfig
 
-    def __init__(self, config: AutoformerRefConfig) -> None:
+    def __init__(self, config: SimplifiedAutoformerConfig) -> None:
         super().__init__()
         self.config = config
         channels, width = config.channels, config.width
@@ -251,13 +251,13 @@ class SeasonalLayerNorm(nn.LayerNorm):
         return y - y.mean(dim=1, keepdim=True)
 
 
-class AutoformerPaper(Backbone):
+class CanonicalAutoformer(Backbone):
     """The canonical model: convolutional embeddings, seasonal layer norms, a trend that stays in the C channels."""
 
     last_layer = ("head",)
-    config: AutoformerPaperConfig
+    config: CanonicalAutoformerConfig
 
-    def __init__(self, config: AutoformerPaperConfig) -> None:
+    def __init__(self, config: CanonicalAutoformerConfig) -> None:
         super().__init__()
         self.config = config
         channels, width = config.channels, config.width

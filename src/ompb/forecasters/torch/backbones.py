@@ -7,17 +7,18 @@ from typing import Any
 
 from ompb.errors import OptionError
 from ompb.forecasters.torch.autoformer import (
-    AutoformerPaper,
-    AutoformerPaperConfig,
-    AutoformerRef,
-    AutoformerRefConfig,
+    CanonicalAutoformer,
+    CanonicalAutoformerConfig,
+    SimplifiedAutoformer,
+    SimplifiedAutoformerConfig,
 )
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.gpt4ts import GPT4TS, GPT4TSConfig
 from ompb.forecasters.torch.tcn import TCN, TCNConfig
 
 CONFIGS: dict[str, type[BackboneConfig]] = {
-    config.backbone: config for config in (TCNConfig, AutoformerRefConfig, AutoformerPaperConfig, GPT4TSConfig)
+    config.backbone: config
+    for config in (TCNConfig, SimplifiedAutoformerConfig, CanonicalAutoformerConfig, GPT4TSConfig)
 }
 
 
@@ -37,7 +38,7 @@ def backbone(name: str, context: int, horizon: int, channels: int, **options: An
 def configure(name: str, **options: Any) -> BackboneConfig:
     """The configuration of a backbone. Raises ``OptionError`` for an unknown name or option, or one left out."""
     if name not in CONFIGS:
-        raise OptionError(f"there is no backbone {name!r}; pass one of {', '.join(CONFIGS)}.")
+        raise OptionError(f"there is no backbone {name!r}; accepted: {', '.join(CONFIGS)}.")
     accepted = {field.name: field.default is MISSING for field in fields(CONFIGS[name])}
     unknown = sorted(options.keys() - accepted.keys())
     if unknown:
@@ -58,10 +59,10 @@ def blank(config: BackboneConfig) -> Backbone:
     match config:
         case TCNConfig():
             return TCN(config)
-        case AutoformerRefConfig():
-            return AutoformerRef(config)
-        case AutoformerPaperConfig():
-            return AutoformerPaper(config)
+        case SimplifiedAutoformerConfig():
+            return SimplifiedAutoformer(config)
+        case CanonicalAutoformerConfig():
+            return CanonicalAutoformer(config)
         case GPT4TSConfig():
             return GPT4TS(config)
     raise OptionError(f"{type(config).__name__} belongs to no backbone; make one with configure().")

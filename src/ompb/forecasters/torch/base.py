@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from ompb.errors import OptionError
+from ompb import checks
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,20 @@ class BackboneConfig:
     channels: int
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type == "int" and (type(value) is not int or value < 1):
-                raise OptionError(f"{field.name} = {value!r} is not a positive whole number; pass 1 or more.")
-            if field.name == "dropout" and not 0 <= value < 1:
-                raise OptionError(f"dropout = {value!r} is not a probability below 1; pass something like 0.1.")
+        names = {field.name: field.type for field in fields(self)}
+        checks.check_fields(self, checks.count, *(name for name, kind in names.items() if kind == "int"))
+        if "dropout" in names:
+            checks.check_fields(self, probability, "dropout")
 
     @property
     def label(self) -> str:
         """How tables and files name the model."""
         return self.backbone
+
+
+def probability(name: str, value: Any) -> float:
+    """A chance of dropping a unit: a number from 0 and below 1."""
+    return checks.number(name, value, "a number from 0 and below 1", 0.0, 1.0, ends=(True, False))
 
 
 class Backbone(nn.Module, ABC):

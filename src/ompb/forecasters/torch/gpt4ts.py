@@ -8,18 +8,18 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ompb import checks
 from ompb.errors import FormatError, OptionError
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 
 Weights: TypeAlias = Literal["gpt2", "gpt2-partial", "random"]
-WEIGHTS: tuple[Weights, ...] = ("gpt2", "gpt2-partial", "random")
 
 GPT2_DEPTH = 12  # blocks of GPT-2 small; its residual projections start smaller by sqrt(2 * depth)
 GPT2_SD = 0.02  # of GPT-2's initial weights
@@ -49,10 +49,9 @@ class GPT4TSConfig(BackboneConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.weights not in WEIGHTS:
-            raise OptionError(f"weights = {self.weights!r} do not exist; pass one of {', '.join(WEIGHTS)}.")
+        checks.choice("weights", self.weights, get_args(Weights))
         if self.width % self.heads:
-            raise OptionError(f"width = {self.width} cannot be split in {self.heads} heads; pass a multiple.")
+            raise checks.refuse("width", self.width, f"a multiple of heads = {self.heads}")
         if not 1 <= self.tokens <= self.positions:
             raise OptionError(
                 f"context = {self.context} makes {self.tokens} patches; "

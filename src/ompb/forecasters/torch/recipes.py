@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 
+from ompb import checks
 from ompb.errors import OptionError
 
 
@@ -21,11 +21,9 @@ class TrainingConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        for name, count in (("epochs", self.epochs), ("batch", self.batch)):
-            if type(count) is not int or count < 1:
-                raise OptionError(f"{name} = {count!r} is not a positive whole number; pass 1 or more.")
-        if not 0 < self.learning_rate < math.inf:
-            raise OptionError(f"learning_rate = {self.learning_rate} is not positive; pass something like 1e-3.")
+        checks.check_fields(self, checks.count, "epochs", "batch")
+        checks.check_fields(self, checks.positive, "learning_rate")
+        checks.check_fields(self, checks.seed, "seed")
 
 
 # (data set, backbone): (epochs, batch, learning rate) of the OMPB paper's experiments. The stand-in for the weather

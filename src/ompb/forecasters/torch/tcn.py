@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb.errors import OptionError
+from ompb import checks
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 
 Init: TypeAlias = Literal["reference", "paper"]
-INITS: tuple[Init, ...] = ("reference", "paper")
 SMALL_SD = 0.01  # of the paper's initial convolution weights
 
 
@@ -36,8 +35,7 @@ class TCNConfig(BackboneConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.init not in INITS:
-            raise OptionError(f"init = {self.init!r} does not exist; pass one of {', '.join(INITS)}.")
+        checks.choice("init", self.init, get_args(Init))
 
     @property
     def dilations(self) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from ompb.files import PathLike, replacing
 from ompb.forecasters.torch.backbones import blank, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
+from ompb.scaler import Scaler
 from ompb.types import Floats
 
 VERSION = 1
@@ -38,8 +39,7 @@ class TrainedForecaster:
     """
 
     model: Backbone
-    mean: Floats  # (C,), of the source
-    sd: Floats  # (C,), population; 1 for a constant channel
+    scaler: Scaler  # of the source
     training: TrainingConfig
     losses: tuple[float, ...]  # mean training loss of each epoch, in standardised units
 
@@ -68,7 +68,7 @@ class TrainedForecaster:
                 f"(n, {size.context}, {size.channels}): pass those."
             )
         # One memory layout whatever the caller's strides are: kernels round by layout, too.
-        scaled = torch.from_numpy(np.ascontiguousarray((rows - self.mean) / self.sd, dtype=np.float32))
+        scaled = torch.from_numpy(np.ascontiguousarray(self.scaler.standardise(rows), dtype=np.float32))
         device = next(self.model.parameters()).device
         block = 1 if device.type == "cpu" else ACCELERATOR_BLOCK
         forecasts = np.empty((len(rows), size.horizon, size.channels))
@@ -77,11 +77,11 @@ class TrainedForecaster:
             for first in range(0, len(rows), block):
                 part: Tensor = self.model(scaled[first : first + block].to(device))  # (block, horizon, C)
                 forecasts[first : first + block] = part.cpu().numpy()
-        return np.asarray(self.mean + self.sd * forecasts)
+        return self.scaler.restore(forecasts)
 
     def save(self, path: PathLike) -> None:
         """Write one .safetensors file, whole or not at all."""
-        header = describe(self.config, self.training, self.mean, self.sd)
+        header = describe(self.config, self.training, self.scaler)
         write(path, "forecaster", {**header, "losses": self.losses}, self.model.state_dict())
 
     @classmethod
@@ -93,20 +93,20 @@ class TrainedForecaster:
             model = blank(configure(header["backbone"], **header["config"]))
             model.load_state_dict(tensors)
             training = TrainingConfig(**header["training"])
-            scaler = np.array(header["mean"]), np.array(header["sd"])
-            return cls(model.to(place).eval(), *scaler, training, tuple(header["losses"]))
+            scaler = Scaler(np.array(header["mean"]), np.array(header["sd"]))
+            return cls(model.to(place).eval(), scaler, training, tuple(header["losses"]))
         except (KeyError, TypeError, RuntimeError, OptionError) as error:
             raise FormatError(f"{path} is damaged ({error}); write it again with save().") from error
 
 
-def describe(config: BackboneConfig, training: TrainingConfig, mean: Floats, sd: Floats) -> Header:
+def describe(config: BackboneConfig, training: TrainingConfig, scaler: Scaler) -> Header:
     """What a file says of the forecaster inside."""
     return {
         "backbone": config.backbone,
         "config": asdict(config),
         "training": asdict(training),
-        "mean": mean.tolist(),
-        "sd": sd.tolist(),
+        "mean": scaler.centre.tolist(),
+        "sd": scaler.scale.tolist(),
     }
 
 

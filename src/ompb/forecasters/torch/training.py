@@ -20,7 +20,9 @@ from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
 from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
-from ompb.inputs import as_table, complete_starts
+from ompb.inputs import as_table
+from ompb.scaler import Scaler
+from ompb.windows import complete_starts
 
 Progress: TypeAlias = Callable[[int, int], object]
 
@@ -47,20 +49,19 @@ def train(
         raise ShapeError(f"source has {len(names)} channels; pass {config.channels}, as the backbone expects.")
     span = config.context + config.horizon
     starts = torch.from_numpy(complete_starts(np.isnan(rows.sum(axis=1)), span, "source"))
-    mean, sd = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    sd[np.nanmin(rows, axis=0) == np.nanmax(rows, axis=0)] = 1.0  # a constant; its computed sd need not be exactly 0
-    header = {**describe(config, training, mean, sd), "windows": len(starts)}
+    scaler = Scaler.fit(rows)
+    header = {**describe(config, training, scaler), "windows": len(starts)}
     saved = None if checkpoint is None else _saved_state(checkpoint, header)
     with own_random_state(training.seed, device), _tf32(device):
         run = _Run(build(config) if saved is None else blank(config), training, device)
         losses = [] if saved is None else run.resume(*saved)
-        scaled = torch.from_numpy(((rows - mean) / sd).astype(np.float32)).to(device)
+        scaled = torch.from_numpy(scaler.standardise(rows).astype(np.float32)).to(device)
         stretches = scaled.unfold(0, span, 1)  # (windows, C, context + horizon), a view
         while len(losses) < training.epochs:
             losses.append(run.epoch(stretches, starts, len(losses), progress))
             if checkpoint is not None:
                 write(checkpoint, "checkpoint", {**header, "losses": losses}, run.tensors())
-    return TrainedForecaster(run.model.eval(), mean, sd, training, tuple(losses))
+    return TrainedForecaster(run.model.eval(), scaler, training, tuple(losses))
 
 
 class _Run:
