@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from ompb.calibrator import BLOCK, Calibrator
 from ompb.errors import OptionError, TooShortError
-from ompb.inputs import as_rows_of, base_forecasts, fill_forward
+from ompb.inputs import as_rows_of
+from ompb.query import Query, as_forecaster, ask
+from ompb.scaler import Scaler
 from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk, half_width
+from ompb.windows import fill_forward
 
 FRAMES = ("pandas", "polars", "pyarrow")
 
@@ -87,7 +90,7 @@ def backtest(
 
     ``progress`` is called with (rows done, rows in all).
     """
-    values = as_rows_of(rows, "rows", calibrator.names)
+    values = as_rows_of(rows, "rows", calibrator.names).values
     if len(values) < calibrator.context:
         raise TooShortError(f"rows has {len(values)} rows; at least {calibrator.context} (context) make one forecast.")
     stream = calibrator.stream(forecaster)
@@ -107,12 +110,13 @@ def _with_base(
     """Each row with the base forecast made from the window it completes."""
     context = calibrator.context
     filled = fill_forward(values, calibrator.centre)
+    asked, scaler = as_forecaster(forecaster), Scaler(calibrator.centre, calibrator.scale)
     for row in values[: context - 1]:
         yield row, None
     for first in range(context - 1, len(values), BLOCK):
         origins = range(first, min(first + BLOCK, len(values)))
         windows = filled[np.asarray(origins)[:, None] + np.arange(1 - context, 1)]
-        base = base_forecasts(forecaster, windows, origins, calibrator.horizon)
+        base = ask(asked, Query(windows, np.asarray(origins)), calibrator.horizon, scaler, calibrator.names)
         yield from zip(values[origins.start : origins.stop], base, strict=True)
 
 

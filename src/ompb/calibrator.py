@@ -17,10 +17,13 @@ from ompb.core.lanes import Lanes, SourceLaw
 from ompb.core.posterior import Posterior
 from ompb.core.source import Moments, SourceHead, view
 from ompb.errors import NotFiniteError, OptionError, TooShortError
-from ompb.inputs import as_table, base_forecasts, fill_forward
+from ompb.inputs import as_rows
+from ompb.query import Query, as_forecaster, ask
+from ompb.scaler import Scaler
 from ompb.season import find_season
 from ompb.settings import Settings
 from ompb.types import Floats, Forecaster
+from ompb.windows import fill_forward
 
 if TYPE_CHECKING:
     from ompb.stream import Stream
@@ -97,12 +100,13 @@ class Calibrator:
         """
         settings = Settings.of(**options)
         context, horizon = _rows("context", context), _rows("horizon", horizon)
-        values, names = as_table(source, "source")
+        rows = as_rows(source, "source")
+        values, names = rows.values, rows.names
         split = _certificate_start(len(values), unseen, settings, context + horizon)
         learning = values[:split]
         season = _season(season, learning)
         centre, scale = _scaler(learning)
-        data = _Source(forecaster, values, split, context, horizon, centre, scale)
+        data = _Source(forecaster, values, names, split, context, horizon, centre, scale)
         leads = np.arange(horizon, dtype=np.float64)
         features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
         stride = settings.stride or horizon
@@ -166,6 +170,7 @@ class _Source:
 
     forecaster: Forecaster
     values: Floats
+    names: tuple[str, ...]
     split: int
     context: int
     horizon: int
@@ -214,12 +219,13 @@ class _Source:
 
     def _batches(self, origins: range) -> Iterator[tuple[int, _Batch]]:
         filled = fill_forward(self.values, self.centre)
+        asked, scaler = as_forecaster(self.forecaster), Scaler(self.centre, self.scale)
         for first in range(0, len(origins), BLOCK):
             part = origins[first : first + BLOCK]
             ends = np.asarray(part)
             windows = filled[ends[:, None] + np.arange(1 - self.context, 1)]
             outcomes = self.values[ends[:, None] + np.arange(1, self.horizon + 1)]
-            base = base_forecasts(self.forecaster, windows, part, self.horizon)
+            base = ask(asked, Query(windows, ends), self.horizon, scaler, self.names)
             lanes = ((x - self.centre) / self.scale for x in (windows, base, outcomes))
             yield first, _Batch(*(np.moveaxis(x, -1, 0).copy() for x in lanes))
 

@@ -15,8 +15,11 @@ from ompb.core.arrays import Array
 from ompb.core.intervals import LEVELS
 from ompb.core.lanes import Issued, Lanes
 from ompb.errors import FormatError, StaleRowError
-from ompb.inputs import as_row, base_forecasts, fill_forward
+from ompb.inputs import as_row
+from ompb.query import Query, as_forecaster, ask
+from ompb.scaler import Scaler
 from ompb.types import Certificate, Floats, Forecast, Forecaster, RealisedRisk
+from ompb.windows import fill_forward
 
 Integers: TypeAlias = NDArray[np.int64]
 _LEVELS = np.asarray(LEVELS)
@@ -75,12 +78,13 @@ class Stream:
         Raises `InputError` for a row that cannot be used and `ForecasterError` for a forecaster that breaks its
         contract. Either leaves the stream as it was.
         """
-        values = as_row(row, self._calibrator.channels)
+        values = as_row(row, self._calibrator.names)
         window = self._window_with(values)
         base = None
-        if len(window.filled) == self._calibrator.context:
-            origins = range(self.rows, self.rows + 1)
-            base = base_forecasts(self._forecaster, window.filled[None], origins, self._calibrator.horizon)[0]
+        cal = self._calibrator
+        if len(window.filled) == cal.context:
+            query, scaler = Query(window.filled[None], np.asarray([self.rows])), Scaler(cal.centre, cal.scale)
+            base = ask(as_forecaster(self._forecaster), query, cal.horizon, scaler, cal.names)[0]
         return self._advance(values, window, base)
 
     def advance(self, values: Floats, base: Floats | None) -> Forecast | None:
@@ -106,7 +110,7 @@ class Stream:
         Raises `StaleRowError` for a row not yet due, or too old to be of use. The stream is then as it was.
         """
         cal, state = self._calibrator, self._state
-        values = as_row(row, cal.channels)
+        values = as_row(row, cal.names)
         newest = state.rows - 1
         window = state.window
         oldest = max(0, newest - max(cal.settings.patience, len(window.known) - 1))

@@ -16,7 +16,6 @@ from ompb.datasets.tables import (
     split_row,
     write_table,
 )
-from ompb.datasets.times import Times
 from ompb.errors import (
     DtypeError,
     FormatError,
@@ -27,6 +26,7 @@ from ompb.errors import (
     TimeOrderError,
     TooShortError,
 )
+from ompb.times import Times
 
 UNKNOWN = np.nan
 

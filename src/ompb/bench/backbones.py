@@ -27,8 +27,10 @@ from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import windows
 from ompb.errors import OptionError
 from ompb.forecasters import Ridge
-from ompb.inputs import base_forecasts
+from ompb.names import numbered
+from ompb.query import Query, as_forecaster, ask
 from ompb.registry import Registry
+from ompb.scaler import Scaler as Standardiser
 from ompb.types import Floats, Forecaster
 
 if TYPE_CHECKING:
@@ -246,13 +248,14 @@ def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horiz
     """Forecast every window of rows (T, C) whose outcome lies inside them; memory stays bounded."""
     count = windows(len(rows), context, horizon)
     every = sliding_window_view(rows, context, axis=0).transpose(0, 2, 1)
+    asked, limits = as_forecaster(forecaster), Standardiser(scaler.mean, scaler.sd)
     with replacing(file) as part:
         # float32 is what torch backbones compute in, and halves the file
         kept = open_memmap(part, mode="w+", dtype=np.float32, shape=(count, horizon, rows.shape[1]))
         for first in range(0, count, BLOCK):
             block = slice(first, min(first + BLOCK, count))
-            origins = range(context - 1 + block.start, context - 1 + block.stop)
-            kept[block] = scaler(base_forecasts(forecaster, every[block], origins, horizon))
+            query = Query(every[block], np.arange(context - 1 + block.start, context - 1 + block.stop))
+            kept[block] = scaler(ask(asked, query, horizon, limits, numbered(rows.shape[1])))
         kept.flush()
 
 

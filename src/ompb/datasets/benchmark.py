@@ -11,7 +11,7 @@ from ompb.datasets.splits import BenchmarkData, known_means, windows
 from ompb.datasets.tables import read_table, regular, split_row
 from ompb.datasets.weather import STAND_IN, WEATHER_5K
 from ompb.errors import OptionError
-from ompb.inputs import fill_forward
+from ompb.windows import fill_forward
 
 __all__ = ["NAMES", "BenchmarkData", "from_table", "load", "public_set", "windows"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ompb.datasets.tables import Table
 from ompb.errors import OptionError, TooShortError
-from ompb.inputs import fill_forward
 from ompb.types import Floats
+from ompb.windows import fill_forward
 
 ID = "id"  # the stream from the same place as the source, later in time
 

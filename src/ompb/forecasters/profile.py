@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ompb.errors import OptionError, ShapeError, TooShortError
+from ompb.checks import count
+from ompb.errors import ShapeError, TooShortError
 from ompb.types import Floats
 
 
@@ -29,9 +30,8 @@ class SeasonalProfile:
     season: int
 
     def __post_init__(self) -> None:
-        for name, rows in (("horizon", self.horizon), ("season", self.season)):
-            if rows < 1:
-                raise OptionError(f"{name} = {rows} is not a positive number of rows; pass 1 or more.")
+        for name in ("horizon", "season"):
+            object.__setattr__(self, name, count(name, getattr(self, name)))
 
     def __call__(self, windows: ArrayLike) -> Floats:
         """Forecast windows (n, context, C) as (n, horizon, C)."""

@@ -1,52 +1,100 @@
-"""Forecasts made elsewhere, looked up by origin."""
+"""Forecasts made elsewhere, looked up by the time or the number of their origin."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from ompb.errors import ForecasterError, ShapeError
+from ompb.errors import DtypeError, ForecasterError, ShapeError
+from ompb.query import Forecaster, Query
+from ompb.times import Times, as_times, require_increasing, shown
 from ompb.types import Floats
+from ompb.windows import Origins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
-    """Forecasts (T, H, C) the user brings: ``forecasts[t, h - 1]`` is lead h of origin row t.
+class Recorded(Forecaster):
+    """Forecasts (T, H, C) the user brings: ``forecasts[t, h - 1]`` is lead h of the origin t.
 
-    It cannot forecast a window it has not seen, so it is looked up by origin and not called on windows.
+    With ``times`` (T,), those of the origins, a forecast is found by the time its window ends in; then one record may
+    serve source and stream. Without, origins count from the first row of the table or stream the record was made for.
+    An origin whose forecast is all NaN, or that is not recorded, is silence.
 
-    >>> forecasts = np.array([[[1.0], [2.0]], [[3.0], [np.nan]]])
-    >>> recorded = Recorded(forecasts)
-    >>> recorded.at([0]).ravel()
+    >>> recorded = Recorded([[[1.0], [2.0]], [[np.nan], [np.nan]]], times=["2024-01-01", "2024-01-02"])
+    >>> days = as_times(["2024-01-01", "2024-01-02", "2024-01-03"], "days")
+    >>> recorded.speaks_at(np.arange(3), days)
+    array([ True, False, False])
+    >>> recorded.forecast(Query(np.zeros((1, 4, 1)), np.array([7]), days[:1])).ravel()
     array([1., 2.])
-    >>> recorded.at([0, 1])
-    Traceback (most recent call last):
-    ompb.errors.ForecasterError: origin 1 has no complete forecast; ...
     """
 
     forecasts: Floats
+    times: Times | None = None
 
     def __post_init__(self) -> None:
-        forecasts = np.array(self.forecasts, dtype=np.float64)
+        forecasts = _numbers(self.forecasts)
         if forecasts.ndim != 3 or not forecasts.size:
             raise ShapeError(f"forecasts have shape {forecasts.shape}; pass a non-empty array (T, horizon, channels).")
-        forecasts.flags.writeable = False
-        object.__setattr__(self, "forecasts", forecasts)
+        object.__setattr__(self, "forecasts", _read_only(forecasts))
+        if self.times is not None:
+            times = as_times(self.times, "the times of the forecasts")
+            if len(times) != len(forecasts):
+                raise ShapeError(
+                    f"there are {len(forecasts)} forecasts and {len(times)} times; pass the time of each origin."
+                )
+            require_increasing(times, "the times of the forecasts")
+            object.__setattr__(self, "times", _read_only(times))
 
-    def at(self, origins: ArrayLike) -> Floats:
-        """Forecasts (n, H, C) of n origin rows.
+    @property
+    def digest(self) -> str:
+        """The same for records of equal content and for no others: 16 hexadecimal digits."""
+        content = hashlib.sha256(f"{self.forecasts.shape}".encode() + self.forecasts.tobytes())
+        if self.times is not None:
+            content.update(self.times.dtype.str.encode() + self.times.tobytes())
+        return content.hexdigest()[:16]
 
-        Raises ``ForecasterError``, naming the first origin without a complete forecast.
-        """
-        rows = np.asarray(origins, dtype=np.intp).ravel()
-        last = len(self.forecasts) - 1
-        found = self.forecasts[rows.clip(0, last)]
-        complete = (rows >= 0) & (rows <= last) & np.isfinite(found).all(axis=(1, 2))
-        if not complete.all():
+    def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:
+        """Whether anything is recorded for each origin, (n,)."""
+        places, known = self._places(np.asarray(origins), times)
+        return known & ~np.isnan(self.forecasts[places]).all(axis=(1, 2))
+
+    def forecast(self, query: Query) -> Floats:
+        """The forecasts (n, H, C) of the query's origins. Raises `ForecasterError`, naming the first that has none."""
+        silent = np.flatnonzero(~self.speaks_at(query.origins, query.times))
+        if silent.size:
+            when = "" if query.times is None else f" ({shown(query.times[silent[0]])})"
             raise ForecasterError(
-                f"origin {rows[~complete][0]} has no complete forecast; "
-                f"record all leads and channels of it, or start at a later origin."
+                f"no forecast is recorded for origin {query.origins[silent[0]]}{when}; record it, or ask at origins "
+                "that speaks_at knows."
             )
-        return np.asarray(found)
+        return self.forecasts[self._places(query.origins, query.times)[0]]
+
+    def _places(self, origins: Origins, times: Times | None) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The record of each origin, and whether there is one."""
+        last = len(self.forecasts) - 1
+        if self.times is None:
+            return np.clip(origins, 0, last).astype(np.intp), (origins >= 0) & (origins <= last)
+        if times is None or times.dtype.kind != self.times.dtype.kind:
+            asked = "without times" if times is None else f"with times such as {shown(times[0])}"
+            raise ForecasterError(
+                f"the forecasts are recorded by time, such as {shown(self.times[0])}, and were asked for {asked}; pass "
+                "times of that kind with the source and with every row, or record the forecasts without times."
+            )
+        places = np.minimum(np.searchsorted(self.times, times), last)
+        return places, np.asarray(self.times[places] == times)
+
+
+def _numbers(forecasts: Any) -> Floats:
+    array = np.asarray(forecasts)
+    if array.dtype.kind not in "iuf":
+        raise DtypeError(f"forecasts have dtype {array.dtype}; accepted: real numbers, NaN where there is none.")
+    return np.array(array, dtype=np.float64)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from ompb.errors import OptionError, ShapeError
-from ompb.inputs import as_table, complete_starts
+from ompb.checks import count, positive
+from ompb.errors import ShapeError
+from ompb.inputs import as_rows
+from ompb.names import in_words
+from ompb.scaler import Scaler
 from ompb.types import Floats
+from ompb.windows import complete_starts
 
 BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
 
@@ -39,18 +43,23 @@ class Ridge:
 
     @classmethod
     def fit(cls, source: Any, context: int, horizon: int, penalty: float = 1e-2) -> Ridge:
-        """Fit on source rows (T, C), an array or frame. Memory stays bounded whatever T is.
+        """Fit on source rows (T, C), an array or frame (see `ompb.inputs.as_rows`). Memory stays bounded whatever T is.
 
         Windows and outcomes with a NaN are left out, channel by channel. Raises ``TooShortError`` where a
         channel has no complete pair of window and outcome.
         """
-        rows, names = as_table(source, "source")
-        _check_options(context, horizon, penalty)
-        missing = zip(np.isnan(rows).T, names, strict=True)
-        complete = [complete_starts(of_one, context + horizon, name) for of_one, name in missing]
+        context, horizon, penalty = count("context", context), count("horizon", horizon), positive("penalty", penalty)
+        rows = as_rows(source, "source")
+        missing = zip(np.isnan(rows.values).T, rows.names, strict=True)
+        complete = [complete_starts(of_one, context + horizon, in_words(name)) for of_one, name in missing]
+        scaler = Scaler.fit(rows.values)
+        series = scaler.standardise(rows.values).T
         weights = np.stack(
-            [_fit_channel(s, k, context, horizon, penalty) for s, k in zip(rows.T, complete, strict=True)]
+            [_fit_channel(s, k, context, horizon, penalty) for s, k in zip(series, complete, strict=True)]
         )
+        # folding x = centre + scale z into the intercept brings the map to the user's units
+        scale, centre = scaler.scale[:, None], scaler.centre[:, None]
+        weights[:, -1] = centre + scale * weights[:, -1] - centre * weights[:, :-1].sum(axis=1)
         weights.flags.writeable = False
         return cls(weights)
 
@@ -83,22 +92,11 @@ class Ridge:
         return np.asarray(forecasts.transpose(1, 2, 0))
 
 
-def _check_options(context: int, horizon: int, penalty: float) -> None:
-    for name, length in (("context", context), ("horizon", horizon)):
-        if not isinstance(length, int | np.integer) or length < 1:
-            raise OptionError(f"{name} = {length} is not a positive number of rows; pass 1 or more.")
-    if not 0 < penalty < np.inf:
-        raise OptionError(f"penalty = {penalty} is not a positive number; pass something like 0.01.")
-
-
 def _fit_channel(series: Floats, starts: NDArray[np.intp], context: int, horizon: int, penalty: float) -> Floats:
-    """Weights (context + 1, horizon) of one channel, in the user's units."""
-    mean, sd = float(np.nanmean(series)), float(np.nanstd(series)) or 1.0  # a constant channel has sd 0
-    gram, moments = _normal_equations((series - mean) / sd, starts, context, horizon)
+    """Weights (context + 1, horizon) of one standardised channel (T,)."""
+    gram, moments = _normal_equations(series, starts, context, horizon)
     gram[np.diag_indices(context)] += penalty * len(starts)  # the intercept, last, is not penalised
-    weights = np.linalg.solve(gram, moments)
-    weights[-1] = mean + sd * weights[-1] - mean * weights[:-1].sum(axis=0)
-    return np.asarray(weights, dtype=np.float64)
+    return np.asarray(np.linalg.solve(gram, moments))
 
 
 def _normal_equations(series: Floats, starts: NDArray[np.intp], context: int, horizon: int) -> tuple[Floats, Floats]:

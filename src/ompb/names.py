@@ -1,0 +1,68 @@
+"""Names of channels: read off any labels, matched by name, shown in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ompb.errors import ShapeError
+
+SHOWN = 12  # names that a message lists before it breaks off
+
+
+def numbered(channels: int) -> tuple[str, ...]:
+    """Names of channels that have none."""
+    return tuple(f"channel {number}" for number in range(channels))
+
+
+def names_of(labels: Iterable[Any], what: str) -> tuple[str, ...]:
+    """Labels of any type as readable, distinct names; the numbers 0 to C - 1, in any order, are no names but places.
+
+    >>> names_of([("load", "north"), 7], "source"), names_of([1, 0], "source")
+    (('load/north', '7'), ('channel 1', 'channel 0'))
+    """
+    found = list(labels)
+    places = all(isinstance(label, int | np.integer) for label in found) and sorted(found) == list(range(len(found)))
+    names = tuple(f"channel {label}" if places else _readable(label) for label in found)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ShapeError(f"{what} has more than one column {listed(repeated)}; rename or drop all but one of each.")
+    return names
+
+
+def order_of(found: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
+    """The place in ``found`` of each of ``names``.
+
+    Channels are matched by name. Where one side is merely numbered, there is no name to match, and places count.
+
+    >>> order_of(("b", "a"), ("a", "b"), "rows")
+    [1, 0]
+    """
+    if set(found) == set(names):
+        return [found.index(name) for name in names]
+    if len(found) == len(names) and numbered(len(names)) in (found, names):
+        return list(range(len(names)))
+    absent = [name for name in names if name not in found]
+    foreign = [name for name in found if name not in names]
+    differences = [f"{word} {listed(those)}" for word, those in (("without", absent), ("with", foreign)) if those]
+    raise ShapeError(
+        f"{what} has {len(found)} channels; accepted: {len(names)} ({listed(names)}), in any order. It comes "
+        f"{' and '.join(differences)}; rename, add or drop columns."
+    )
+
+
+def in_words(name: str) -> str:
+    """A channel as messages call it."""
+    return name if name.startswith("channel ") else f"channel {name!r}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row, the first few of very many."""
+    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
+
+
+def _readable(label: Any) -> str:
+    """A label of several levels has its levels joined; pandas pads levels with empty text."""
+    return "/".join(str(level) for level in label if level != "") if isinstance(label, tuple) else str(label)

@@ -1,0 +1,172 @@
+"""The seam to the frozen forecaster: what it is asked, and what it may answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.errors import ForecasterError
+from ompb.names import in_words
+from ompb.scaler import Scaler
+from ompb.times import Times, shown
+from ompb.types import Floats
+from ompb.windows import Origins
+
+# Source standard deviations from the source mean beyond which a value is no forecast and no measurement: squares of it,
+# and inverses of sums of them, still fit float64 with all their digits.
+LIMIT = 1e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """What a forecaster is asked: n windows, and all that is known about when they end."""
+
+    windows: Floats  # (n, context, C), missing cells filled, in the user's units
+    origins: Origins  # (n,): the row each window ends in, counted from the first row of its table or stream
+    times: Times | None = None  # (n,): last stamp of each window, datetime64[us] or int64; None if the user gave none
+    future: Floats | None = None  # (n, horizon, K): known covariates of the rows ahead; None if the user gave none
+
+    def copy(self) -> Query:
+        """The same question in arrays of its own."""
+        parts = (self.windows, self.origins, self.times, self.future)
+        return Query(*(None if part is None else np.array(part) for part in parts))  # type: ignore[arg-type]
+
+
+class Forecaster(ABC):
+    """Derive from it to be told more than windows, or to speak at some rows only. It is asked, never changed.
+
+    >>> class Calendar(Forecaster):
+    ...     def forecast(self, query):
+    ...         works = np.is_busday(query.times.astype("datetime64[D]"), "1111100")  # of the last row
+    ...         return np.where(works[:, None, None], query.windows[:, -1:], 0.0)
+    >>> friday_and_saturday = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[us]")
+    >>> Calendar().forecast(Query(np.ones((2, 4, 1)), np.array([3, 4]), friday_and_saturday)).ravel()
+    array([1., 0.])
+    """
+
+    @abstractmethod
+    def forecast(self, query: Query) -> Any:
+        """Forecasts (n, horizon, C) of the query's n windows, in the user's units. The query's arrays are its own."""
+
+    def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:  # noqa: ARG002  # for others
+        """Whether it has a forecast for each of these origins, (n,). It is not asked for the others."""
+        return np.ones(len(origins), dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfWindows(Forecaster):
+    """A plain callable, which knows windows and nothing else."""
+
+    call: Callable[[Floats], Any]
+
+    def forecast(self, query: Query) -> Any:
+        return self.call(query.windows)
+
+
+def as_forecaster(candidate: Any) -> Forecaster:
+    """A `Forecaster` as it is; a callable from windows (n, context, C) to forecasts (n, horizon, C) as one."""
+    if isinstance(candidate, Forecaster):
+        return candidate
+    kind = type(candidate).__name__
+    if isinstance(candidate, type):
+        raise ForecasterError(f"the forecaster is the class {candidate.__name__} itself; pass an instance of it.")
+    if callable(candidate):
+        return _OfWindows(candidate)
+    if callable(getattr(candidate, "forecast", None)):
+        raise ForecasterError(
+            f"the forecaster is a {kind}, which cannot be called and is no ompb.Forecaster; pass its method, "
+            "model.forecast, if that maps windows (n, context, C) to forecasts (n, horizon, C), or derive its class "
+            "from ompb.Forecaster."
+        )
+    raise ForecasterError(
+        f"the forecaster is a {kind}; accepted: a callable from windows (n, context, C) to forecasts (n, horizon, C), "
+        "or an instance of a class derived from ompb.Forecaster."
+    )
+
+
+def speaking(forecaster: Forecaster, origins: Origins, times: Times | None) -> NDArray[np.bool_]:
+    """What `Forecaster.speaks_at` says of these origins, checked: (n,)."""
+    try:
+        said = np.array(forecaster.speaks_at(origins.copy(), None if times is None else times.copy()))
+    except Exception as error:
+        _fail(error, f"speaks_at of {len(origins)} origins", "It must accept origins (n,) and their times or None.")
+    if said.dtype != np.bool_ or said.shape != origins.shape:
+        raise ForecasterError(
+            f"the forecaster's speaks_at returned {said.dtype} of shape {said.shape}; accepted: bool of shape "
+            f"{origins.shape}, one for each origin."
+        )
+    return said
+
+
+def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]) -> Floats:
+    """The forecaster's answer as a fresh float64 array (n, horizon, C), checked.
+
+    Raises `ForecasterError` if the forecaster fails in any way, or unless the answer is of that shape, of real numbers,
+    finite and within `LIMIT` source standard deviations of the source mean.
+    """
+    try:
+        said = forecaster.forecast(query.copy())
+    except Exception as error:
+        _fail(error, f"windows of shape {query.windows.shape}", "It must accept windows (n, context, C).")
+    answer = _numbers(said)
+    _require_shape(answer, (len(query.windows), horizon, len(names)))
+    _require_near(answer, query, scaler, names)
+    return answer
+
+
+def _fail(error: Exception, asked: str, advice: str) -> NoReturn:
+    if isinstance(error, ForecasterError):  # it has said what is wrong itself
+        raise error
+    raise ForecasterError(f"the forecaster failed on {asked}: {type(error).__name__}: {error}. {advice}") from error
+
+
+def _numbers(said: Any) -> Floats:
+    """Whatever holds real numbers as a fresh float64 array, NaN where masked."""
+    try:
+        if hasattr(said, "detach"):  # a torch tensor, perhaps with a gradient or on another device
+            said = said.detach().cpu().numpy()
+        array = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
+    except Exception as error:
+        raise ForecasterError(
+            f"the forecaster returned a {type(said).__name__} that is no array of numbers: {error}. Return floats "
+            "(n, horizon, C)."
+        ) from error
+    if array.dtype.kind not in "iuf":
+        raise ForecasterError(
+            f"the forecaster returned values of dtype {array.dtype}; accepted: real numbers. Return floats."
+        )
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
+        return np.array(np.ma.filled(array.astype(np.float64), np.nan), order="C")
+
+
+def _require_shape(answer: Floats, expected: tuple[int, ...]) -> None:
+    if answer.shape == expected:
+        return
+    quantiles = (
+        " Forecasters that give quantiles (n, horizon, C, levels) are not calibrated yet: return the median."
+        if answer.ndim == 4
+        else ""
+    )
+    raise ForecasterError(
+        f"the forecaster returned shape {answer.shape}; accepted: {expected} = (n, horizon, C).{quantiles}"
+    )
+
+
+def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(scaler.standardise(answer)) <= LIMIT  # False for NaN, too
+    if near.all():
+        return
+    place, lead, channel = np.argwhere(~near)[0]
+    value = answer[place, lead, channel]
+    when = "" if query.times is None else f" ({shown(query.times[place])})"
+    fault = f"; every value must be within {LIMIT:g} source standard deviations of the source mean"
+    raise ForecasterError(
+        f"the forecaster returned {value} at lead {lead + 1}, {in_words(names[channel])}, for origin "
+        f"{query.origins[place]}{when}{fault if np.isfinite(value) else '; every value must be finite'}."
+    )
