@@ -33,7 +33,8 @@ def read_frame(native: Any, what: str) -> tuple[Floats, tuple[str, ...], Times |
         times, frame = _times(frame[time], what), frame.drop(time)
     if not frame.columns:
         raise ShapeError(f"{what} has no column of numbers beside its times; add the values.")
-    return np.stack([numbers(column, what) for column in frame.iter_columns()], axis=1), tuple(frame.columns), times
+    columns = [numbers(column, f"the column {column.name!r} of {what}") for column in frame.iter_columns()]
+    return np.stack(columns, axis=1), tuple(frame.columns), times
 
 
 def read_series(native: Any, what: str) -> tuple[Floats, tuple[str, ...] | None]:
@@ -45,7 +46,7 @@ def read_series(native: Any, what: str) -> tuple[Floats, tuple[str, ...] | None]
     return numbers(nw.from_native(native, series_only=True), what), names
 
 
-def numbers(column: Any, what: str) -> Floats:
+def numbers(column: Any, called: str) -> Floats:
     """A narwhals series as float64, NaN for missing. Raises `DtypeError` unless it holds numbers, or nothing at all."""
     import narwhals as nw
 
@@ -55,8 +56,8 @@ def numbers(column: Any, what: str) -> Floats:
         return np.full(len(column), np.nan)
     first = column.drop_nulls().head(1).to_numpy()[0]
     raise DtypeError(
-        f"the column {column.name!r} of {what} is of type {column.dtype} (first value {str(first)[:40]!r}); all "
-        "columns but the times must be numbers: drop it, encode it as numbers, or convert it with astype(float)."
+        f"{called} is of type {column.dtype} (first value {str(first)[:40]!r}); all columns but the times must be "
+        "numbers: drop it, encode it as numbers, or convert it with astype(float)."
     )
 
 
@@ -157,4 +158,5 @@ def _from_long(frame: Any, what: str) -> tuple[Floats, tuple[str, ...], Times]:
         raise InputError(
             f"unique_id is missing in row {int(np.argmax(absent))} of {what}; name the series of that row."
         )
-    return pivoted([str(label) for label in labels.to_list()], _times(frame["ds"], what), numbers(frame["y"], what))
+    cells = numbers(frame["y"], f"the column 'y' of {what}")
+    return pivoted([str(label) for label in labels.to_list()], _times(frame["ds"], what), cells)
