@@ -94,15 +94,14 @@ def _with_names(native: Any, what: str) -> tuple[Any, Times | None]:
     native = native.to_frame() if is_into_series(native) and hasattr(native, "to_frame") else native
     if is_pandas_like_dataframe(native):
         native, times = _without_index(native, what)
+    names_of(getattr(native, "column_names", ()), what)  # a pyarrow table may repeat a name, too
     try:
-        frame = nw.from_native(native, eager_only=True)
+        return nw.from_native(native, eager_only=True), times
     except TypeError as error:
         raise InputError(
             f"{what} is a {type(native).__name__}; accepted: an array (rows, channels), or a pandas, polars or pyarrow "
             "frame that is in memory (collect a lazy one)."
         ) from error
-    names_of(frame.columns, what)  # they are distinct
-    return frame, times
 
 
 def _without_index(native: Any, what: str) -> tuple[Any, Times | None]:

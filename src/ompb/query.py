@@ -141,7 +141,7 @@ def _numbers(said: Any) -> Floats:
             f"the forecaster returned values of dtype {array.dtype}; accepted: real numbers. Return floats."
         )
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
-        return np.array(np.ma.filled(array.astype(np.float64), np.nan), order="C")
+        return np.asarray(np.ma.filled(array.astype(np.float64, order="C"), np.nan))
 
 
 def _require_shape(answer: Floats, expected: tuple[int, ...]) -> None:

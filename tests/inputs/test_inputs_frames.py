@@ -307,3 +307,15 @@ def test_covariates_are_known_and_as_many_as_asked_for() -> None:
         as_future(pd.DataFrame({"a": A, "b": [1.0, np.nan, 2.0]}), 3, "future")
     with pytest.raises(DtypeError, match="the column 'holiday'"):
         as_future(pd.DataFrame({"holiday": [True, False, True]}), 3, "future")
+
+
+# pyarrow, where it is installed
+
+
+def test_tables_of_pyarrow() -> None:
+    pa = pytest.importorskip("pyarrow")
+    with_gap(as_rows(pa.table({"ds": list(DAYS.to_pydatetime()), "a": A, "b": B}), "source"))
+    with pytest.raises(ShapeError, match="more than one column a"):
+        as_rows(pa.table([[1.0], [2.0]], names=["a", "a"]), "source")
+    with pytest.raises(DtypeError, match="the column 'on'"):
+        as_rows(pa.table({"on": [True], "a": [1.0]}), "source")

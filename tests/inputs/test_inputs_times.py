@@ -276,6 +276,12 @@ def test_times_without_even_steps_are_refused(times: Times, words: str) -> None:
         regular(np.ones((len(times), 1)), times, "source")
 
 
+def test_up_to_ten_rows_are_inserted_for_each_row_there_is() -> None:
+    assert regular(np.ones((3, 1)), np.array([0, 1, 32]), "source")[2] == 30
+    with pytest.raises(TimeOrderError, match="31 new rows beside the 3"):
+        regular(np.ones((3, 1)), np.array([0, 1, 33]), "source")
+
+
 def test_a_single_row_is_as_it_is() -> None:
     values, times, inserted = regular(np.ones((1, 2)), np.array([5]), "source")
     assert (values.shape, times.tolist(), inserted) == ((1, 2), [5], 0)

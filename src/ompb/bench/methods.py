@@ -21,6 +21,7 @@ from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.forecasters import SeasonalProfile
+from ompb.query import Forecaster, Query
 from ompb.registry import Registry
 from ompb.stream import Stream
 from ompb.types import Floats
@@ -185,14 +186,14 @@ def _copy(task: Task) -> Method:
 
 
 @dataclass(frozen=True, eq=False)
-class _SourceForecasts:
+class _SourceForecasts(Forecaster):
     """The forecasts of the source, by origin."""
 
     base: NDArray[np.floating[Any]]
     first: int
 
-    def at(self, origins: Any) -> Any:
-        return self.base[np.asarray(origins) - self.first]
+    def forecast(self, query: Query) -> Any:
+        return self.base[query.origins - self.first]
 
 
 @dataclass
