@@ -20,13 +20,13 @@ LONG = ("unique_id", "ds", "y")
 def read_frame(native: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
     """Values (T, C) with NaN for missing, names and, if the frame has them, times, all in the order of the frame.
 
-    Times are a pandas index of dates, else the one column of `TIME_NAMES` or the only one of dates. All other columns
-    are channels and must be numbers. A long frame (unique_id, ds, y) gives one channel for each unique_id.
+    A long frame (unique_id, ds, y) gives one channel for each unique_id. In any other, times are a pandas index of
+    dates, else the one column of `TIME_NAMES` or the only one of dates; all other columns are channels, hence numbers.
     """
     frame, times = _with_names(native, what)
     if not len(frame):
         raise ShapeError(f"{what} is empty (columns: {listed(frame.columns)}); pass at least one row.")
-    if times is None and set(LONG) <= set(frame.columns):
+    if set(LONG) <= set(frame.columns):
         return _from_long(frame, what)
     time = None if times is not None else _time_column(frame, what)
     if time is not None:

@@ -132,11 +132,14 @@ COLUMNS_THAT_ARE_NO_NUMBERS: list[tuple[str, list[Any]]] = [
     ("numbers as text", ["1", "2", "3"]),
     ("booleans", [True, False, True]),
     ("lists", [[1], [2], [3]]),
+    ("text with a hole", ["x", None, "z"]),
 ]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("cells", [c for _, c in COLUMNS_THAT_ARE_NO_NUMBERS], ids=lambda c: type(c[0]).__name__)
+@pytest.mark.parametrize(
+    "cells", [c for _, c in COLUMNS_THAT_ARE_NO_NUMBERS], ids=[n for n, _ in COLUMNS_THAT_ARE_NO_NUMBERS]
+)
 def test_columns_that_are_no_numbers_are_not_dropped(make: Make, cells: list[Any]) -> None:
     with pytest.raises(DtypeError, match=r"the column 'state' of source is of type .* drop it, encode it"):
         as_rows(make({"a": A, "state": cells}), "source")
@@ -225,7 +228,9 @@ def test_a_long_frame_is_the_wide_one(data: st.DataObject) -> None:
         "ds": [datetime(2024, 1, 1 + row) for row, _ in kept],
         "y": [cells[cell] for cell in kept],
     }
-    for frame in (pd.DataFrame(long), pl.DataFrame(long), pd.DataFrame(long).set_index(["unique_id", "ds"])):
+    by_index = pd.DataFrame(long).set_index(["unique_id", "ds"])
+    stray_index = pd.DataFrame(long, index=pd.to_datetime(["2000-01-01"] * len(kept)))
+    for frame in (pd.DataFrame(long), pl.DataFrame(long), by_index, stray_index):
         table = as_rows(frame, "source", grid=Grid(86_400_000_000, "us"))
         assert table.names == tuple(names)
         expected = [[np.nan if (row, n) in absent else cells[row, n] for n in names] for row in range(6)]
