@@ -20,20 +20,21 @@ LONG = ("unique_id", "ds", "y")
 def read_frame(native: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
     """Values (T, C) with NaN for missing, names and, if the frame has them, times, all in the order of the frame.
 
-    Times are a pandas index of dates, else the one column of `TIME_NAMES` or the only one of dates. All other columns
-    are channels and must be numbers. A long frame (unique_id, ds, y) gives one channel for each unique_id.
+    A long frame (unique_id, ds, y) gives one channel for each unique_id. In any other, times are a pandas index of
+    dates, else the one column of `TIME_NAMES` or the only one of dates; all other columns are channels, hence numbers.
     """
     frame, times = _with_names(native, what)
     if not len(frame):
         raise ShapeError(f"{what} is empty (columns: {listed(frame.columns)}); pass at least one row.")
-    if times is None and set(LONG) <= set(frame.columns):
+    if set(LONG) <= set(frame.columns):
         return _from_long(frame, what)
     time = None if times is not None else _time_column(frame, what)
     if time is not None:
         times, frame = _times(frame[time], what), frame.drop(time)
     if not frame.columns:
         raise ShapeError(f"{what} has no column of numbers beside its times; add the values.")
-    return np.stack([numbers(column, what) for column in frame.iter_columns()], axis=1), tuple(frame.columns), times
+    columns = [numbers(column, f"the column {column.name!r} of {what}") for column in frame.iter_columns()]
+    return np.stack(columns, axis=1), tuple(frame.columns), times
 
 
 def read_series(native: Any, what: str) -> tuple[Floats, tuple[str, ...] | None]:
@@ -45,7 +46,7 @@ def read_series(native: Any, what: str) -> tuple[Floats, tuple[str, ...] | None]
     return numbers(nw.from_native(native, series_only=True), what), names
 
 
-def numbers(column: Any, what: str) -> Floats:
+def numbers(column: Any, called: str) -> Floats:
     """A narwhals series as float64, NaN for missing. Raises `DtypeError` unless it holds numbers, or nothing at all."""
     import narwhals as nw
 
@@ -55,8 +56,8 @@ def numbers(column: Any, what: str) -> Floats:
         return np.full(len(column), np.nan)
     first = column.drop_nulls().head(1).to_numpy()[0]
     raise DtypeError(
-        f"the column {column.name!r} of {what} is of type {column.dtype} (first value {str(first)[:40]!r}); all columns "
-        "but the times must be numbers: drop it, encode it as numbers, or convert it with astype(float)."
+        f"{called} is of type {column.dtype} (first value {str(first)[:40]!r}); all columns but the times must be "
+        "numbers: drop it, encode it as numbers, or convert it with astype(float)."
     )
 
 
@@ -93,15 +94,14 @@ def _with_names(native: Any, what: str) -> tuple[Any, Times | None]:
     native = native.to_frame() if is_into_series(native) and hasattr(native, "to_frame") else native
     if is_pandas_like_dataframe(native):
         native, times = _without_index(native, what)
+    names_of(getattr(native, "column_names", ()), what)  # a pyarrow table may repeat a name, too
     try:
-        frame = nw.from_native(native, eager_only=True)
+        return nw.from_native(native, eager_only=True), times
     except TypeError as error:
         raise InputError(
             f"{what} is a {type(native).__name__}; accepted: an array (rows, channels), or a pandas, polars or pyarrow "
             "frame that is in memory (collect a lazy one)."
         ) from error
-    names_of(frame.columns, what)  # they are distinct
-    return frame, times
 
 
 def _without_index(native: Any, what: str) -> tuple[Any, Times | None]:
@@ -148,8 +148,8 @@ def _from_long(frame: Any, what: str) -> tuple[Floats, tuple[str, ...], Times]:
     others = [name for name in frame.columns if name not in LONG]
     if others:
         raise ShapeError(
-            f"{what} is a long frame ({', '.join(LONG)}) with other columns: {listed(others)}; drop them, for they would "
-            "be neither channels nor known to the forecaster."
+            f"{what} is a long frame ({', '.join(LONG)}) with other columns: {listed(others)}; drop them, "
+            "for they would be neither channels nor known to the forecaster."
         )
     labels = frame[LONG[0]]
     absent = labels.is_null().to_numpy()
@@ -157,4 +157,5 @@ def _from_long(frame: Any, what: str) -> tuple[Floats, tuple[str, ...], Times]:
         raise InputError(
             f"unique_id is missing in row {int(np.argmax(absent))} of {what}; name the series of that row."
         )
-    return pivoted([str(label) for label in labels.to_list()], _times(frame["ds"], what), numbers(frame["y"], what))
+    cells = numbers(frame["y"], f"the column 'y' of {what}")
+    return pivoted([str(label) for label in labels.to_list()], _times(frame["ds"], what), cells)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
+from ompb.frames import read_frame, read_series
 from ompb.names import in_words, names_of, numbered, order_of
 from ompb.times import Grid, Times, as_times, regular
 from ompb.types import Floats
@@ -87,7 +88,8 @@ def as_future(future: Any, rows: int, what: str) -> Floats:
     if len(unknown):
         row, column = unknown[0]
         raise NotFiniteError(
-            f"{what} is {values[row, column]} at row {row}, {in_words(names[column])}; what is known ahead must be finite."
+            f"{what} is {values[row, column]} at row {row}, {in_words(names[column])}; "
+            "what is known ahead must be finite: fill it."
         )
     return values
 
@@ -95,8 +97,6 @@ def as_future(future: Any, rows: int, what: str) -> Floats:
 def _read(rows: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
     """Values (T, C), names and the frame's own times, as they stand."""
     if not isinstance(rows, np.ndarray | list | tuple):
-        from ompb.frames import read_frame  # frames only: keeps `import ompb` light
-
         return read_frame(rows, what)
     values = _floats(rows, what)
     if values.ndim != 2:
@@ -112,9 +112,7 @@ def _read_row(row: Any) -> tuple[Floats, tuple[str, ...] | None]:
         return _floats(row, "row"), None
     if isinstance(row, Mapping):
         return _floats(list(row.values()), "row"), names_of(row, "row")
-    from narwhals.dependencies import is_into_dataframe, is_into_series
-
-    from ompb.frames import read_frame, read_series
+    from narwhals.dependencies import is_into_dataframe, is_into_series  # frames only: keeps `import ompb` light
 
     if is_into_series(row):
         return read_series(row, "row")

@@ -38,8 +38,11 @@ class Forecaster(ABC):
 
     >>> class Calendar(Forecaster):
     ...     def forecast(self, query):
-    ...         weekend = np.is_busday(query.times.astype("datetime64[D]")) == False
-    ...         return np.where(weekend[:, None, None], 0.0, query.windows[:, -1:])
+    ...         works = np.is_busday(query.times.astype("datetime64[D]"), "1111100")  # of the last row
+    ...         return np.where(works[:, None, None], query.windows[:, -1:], 0.0)
+    >>> friday_and_saturday = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[us]")
+    >>> Calendar().forecast(Query(np.ones((2, 4, 1)), np.array([3, 4]), friday_and_saturday)).ravel()
+    array([1., 0.])
     """
 
     @abstractmethod
@@ -101,8 +104,8 @@ def speaking(forecaster: Forecaster, origins: Origins, times: Times | None) -> N
         _fail(error, f"speaks_at of {len(origins)} origins", "It must accept origins (n,) and their times or None.")
     if said.dtype != np.bool_ or said.shape != origins.shape:
         raise ForecasterError(
-            f"the forecaster's speaks_at returned {said.dtype} of shape {said.shape}; accepted: bool of {origins.shape}, "
-            "one for each origin."
+            f"the forecaster's speaks_at returned {said.dtype} of shape {said.shape}; accepted: bool of shape "
+            f"{origins.shape}, one for each origin."
         )
     return said
 
@@ -145,7 +148,7 @@ def _numbers(said: Any) -> Floats:
             f"the forecaster returned values of dtype {array.dtype}; accepted: real numbers. Return floats."
         )
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
-        return np.array(np.ma.filled(array.astype(np.float64), np.nan), order="C")
+        return np.asarray(np.ma.filled(array.astype(np.float64, order="C"), np.nan))
 
 
 def _require_shape(answer: Floats, expected: tuple[int, ...]) -> None:

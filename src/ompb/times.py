@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -33,7 +34,7 @@ def as_stamp(value: Any, what: str) -> Stamp:
     >>> as_stamp("2024-01-31T12:00+02:00", "at")
     np.datetime64('2024-01-31T10:00:00.000000')
     """
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         if abs(int(value)) > MOST:
             raise TimeOrderError(f"{what} is {value}; {ACCEPTED}. Count from a later start.")
         return int(value)
@@ -53,11 +54,11 @@ def as_times(values: Any, what: str) -> Times:
     if array.ndim != 1 or not array.size:
         raise ShapeError(f"{what} have shape {array.shape}; accepted: a flat sequence with one time for each row.")
     if array.dtype.kind in "iu":
-        for extreme in (array.min(), array.max()):
-            as_stamp(extreme, what)
+        for row in {int(array.argmin()), int(array.argmax())}:
+            as_stamp(array[row], f"row {row} of {what}")
         return array.astype(np.int64)
     if array.dtype.kind == "M":
-        return _in_microseconds(array, what)
+        return _in_microseconds(array, lambda row: f"row {row} of {what}")
     stamps = [as_stamp(value, f"row {row} of {what}") for row, value in enumerate(array.tolist())]
     if len({isinstance(stamp, int) for stamp in stamps}) > 1:
         raise DtypeError(f"{what} mix whole numbers and dates; pass one or the other.")
@@ -147,10 +148,10 @@ class Grid:
         off = np.flatnonzero((rest != 0) | (phase != phase[0]))
         if off.size:
             raise TimeOrderError(
-                f"The time {shown(times[off[0]])} is off the grid that starts at {shown(times[0])} with steps of {self}; "
-                "resample to even steps, or number the rows in an integer time column."
+                f"The time {shown(times[off[0]])} is off the grid that starts at {shown(times[0])} with steps of "
+                f"{self}; resample to even steps, or number the rows in an integer time column."
             )
-        return places
+        return np.asarray(places)
 
     def _same_kind(self, *stamps: Stamp) -> bool:
         return all((np.asarray(stamp).dtype.kind == "M") == (self.unit != "row") for stamp in stamps)
@@ -194,7 +195,7 @@ def regular(
 def _date_time(value: Any, what: str) -> np.datetime64 | None:
     """A date or date-time of Python, NumPy or pandas; None for anything else."""
     if isinstance(value, np.datetime64):
-        return np.datetime64(_in_microseconds(np.asarray([value]), what)[0])
+        return np.datetime64(_in_microseconds(np.asarray([value]), lambda _: what)[0])
     if isinstance(value, datetime):
         if value != value:  # pandas' NaT is a datetime
             raise TimeOrderError(f"{what} is {value}, no time; drop that row or give its time.")
@@ -213,15 +214,15 @@ def _in_utc(stamp: datetime) -> np.datetime64:
     return np.datetime64(stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp, "us")
 
 
-def _in_microseconds(times: Times, what: str) -> Times:
+def _in_microseconds(times: Times, place: Callable[[int], str]) -> Times:
     """Times of any unit of NumPy as datetime64[us]. The years come first: a cast to microseconds may overflow."""
-    if np.isnat(times).any():
-        row = int(np.argmax(np.isnat(times)))
-        raise TimeOrderError(f"row {row} of {what} has no time (NaT); drop that row or give its time.")
+    absent = np.isnat(times)
+    if absent.any():
+        raise TimeOrderError(f"{place(int(np.argmax(absent)))} is NaT, no time; drop that row or give its time.")
     years = times.astype("datetime64[Y]").astype(np.int64) + 1970
-    wrong = np.flatnonzero((years < 1) | (years > LAST.astype("datetime64[Y]").astype(np.int64) + 1970))
+    wrong = np.flatnonzero((years < 1) | (years > 9999))
     if wrong.size:
-        raise TimeOrderError(f"row {wrong[0]} of {what} is of the year {years[wrong[0]]}; {ACCEPTED}.")
+        raise TimeOrderError(f"{place(int(wrong[0]))} is of the year {years[wrong[0]]}; {ACCEPTED}.")
     return times.astype("datetime64[us]")
 
 
@@ -237,6 +238,7 @@ def _unit(times: Times) -> Unit:
 
 def _ticks(times: Times, unit: Unit) -> tuple[NDArray[np.int64], Times]:
     """Times counted in that unit, and how far each lies beyond its tick."""
+    times = times if unit == "row" else times.astype("datetime64[us]")
     if unit not in _SHIFT:
         return times.astype(np.int64), np.zeros(len(times), dtype="timedelta64[us]")
     shifted = times + np.timedelta64(_SHIFT[unit], "D")

@@ -17,7 +17,7 @@ ALL = ("iid", "freedman", "subgamma")
 
 
 def of(kind: str) -> Kind:
-    made = Kind.named(kind)()
+    made = Kind.tags[kind]()
     assert isinstance(made, Kind)
     return made
 
@@ -75,7 +75,7 @@ def test_subgamma_hand_worked() -> None:
 
 
 def test_kinds_name_their_functions() -> None:
-    ours = {tag: kind for tag, kind in Kind.family.items() if kind.__module__.startswith("ompb.")}
+    ours = {tag: kind for tag, kind in Kind.tags.items() if kind.__module__.startswith("ompb.")}
     assert {"iid": Iid, "freedman": Freedman, "subgamma": SubGamma} == ours
 
 

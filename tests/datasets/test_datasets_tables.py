@@ -16,7 +16,7 @@ from ompb.datasets.tables import (
     split_row,
     write_table,
 )
-from ompb.datasets.times import Times
+from ompb.datasets.times import with_future
 from ompb.errors import (
     DtypeError,
     FormatError,
@@ -27,6 +27,7 @@ from ompb.errors import (
     TimeOrderError,
     TooShortError,
 )
+from ompb.times import Times
 
 UNKNOWN = np.nan
 
@@ -168,6 +169,9 @@ def test_long_and_wide_layouts_give_the_same_table(
         ("date,a\n1,1\nlater,2\n", DtypeError, "'date' holds 'later'"),
         ("date,a\n1,1\n2024-01-01,2\n", DtypeError, "'date' holds '1'"),
         ("date,a\n0001-01-01T00:00:00+09:00,1\n", DtypeError, "0001-01-01"),
+        ("date,a\n-9000000000000000000,1\n9000000000000000000,2\n", TimeOrderError, "within 4e18"),
+        ("date,a\n99999999999999999999,1\n", DtypeError, "'date' holds '99999999999999999999'"),
+        ("date,a\n12024-01-01,1\n", DtypeError, "'date' holds '12024-01-01'"),
         ("a,b\n1,2\n", InputError, "no time column among a, b"),
         ("date,time,a\n2024-01-01,12,2\n", InputError, "2 time columns"),
         ("date,a\n2024-01-01,1,2,3\n", FormatError, "cannot be read as csv"),
@@ -260,6 +264,13 @@ def test_regular_refuses_a_stamp_off_the_grid() -> None:
 def test_regular_does_not_invent_most_of_the_table() -> None:
     with pytest.raises(TimeOrderError, match="999997 new rows beside the 3"):
         regular(Table(np.ones((3, 1)), np.array([0, 1, 999_999]), ("a",), "ds"))
+
+
+def test_the_future_ends_with_the_year_9999(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "date,a\n9999-12-30,1\n9999-12-31,2\n"))
+    assert len(with_future(daily(3).times, 2)) == 5
+    with pytest.raises(TimeOrderError, match="1 steps of 1 day, 0:00:00 after 9999-12-31T00:00:00 go too far"):
+        with_future(table.times, 1)
 
 
 # Splitting

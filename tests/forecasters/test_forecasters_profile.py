@@ -34,3 +34,9 @@ def test_profile_refuses_what_it_cannot_use() -> None:
         SeasonalProfile(2, 0)
     with pytest.raises(OptionError, match="horizon = 0"):
         SeasonalProfile(0, 2)
+    with pytest.raises(OptionError, match=r"season = 2\.5"):
+        SeasonalProfile(2, 2.5)  # type: ignore[arg-type]
+
+
+def test_profile_takes_numpys_numbers() -> None:
+    assert SeasonalProfile(np.int64(2), np.int32(3)) == SeasonalProfile(2, 3)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -76,6 +77,21 @@ def test_ridge_forecasts_alone_as_in_a_batch_and_marks_missing_windows(source: F
     assert np.isnan(batch).sum() == HORIZON
 
 
+def test_ridge_does_not_learn_across_a_gap_in_the_times(source: Floats) -> None:
+    days = pd.date_range("2024-01-01", periods=len(source))
+    kept = np.delete(np.arange(len(source)), [40, 41, 80])
+    holes = source.copy()
+    holes[[40, 41, 80]] = np.nan
+    from_frame = Ridge.fit(pd.DataFrame(source[kept], index=days[kept]), CONTEXT, HORIZON)
+    np.testing.assert_array_equal(from_frame.weights, Ridge.fit(holes, CONTEXT, HORIZON).weights)
+    assert not np.array_equal(from_frame.weights, Ridge.fit(source[kept], CONTEXT, HORIZON).weights)
+
+
+def test_ridge_takes_numpys_numbers(source: Floats) -> None:
+    fitted = Ridge.fit(source, np.int64(CONTEXT), np.int32(HORIZON), np.float32(0.5))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(fitted.weights, Ridge.fit(source, CONTEXT, HORIZON, 0.5).weights)
+
+
 def test_ridge_is_frozen_and_leaves_its_input_alone(source: Floats) -> None:
     before = source.copy()
     model = Ridge.fit(source, CONTEXT, HORIZON)
@@ -96,6 +112,9 @@ def test_ridge_is_frozen_and_leaves_its_input_alone(source: Floats) -> None:
         ({"source": np.full((40, 1), np.nan)}, TooShortError, "channel 0"),
         ({"source": np.zeros((7, 1))}, TooShortError, "8 successive rows"),
         ({"context": 0}, OptionError, "context = 0"),
+        ({"context": 2.0}, OptionError, "context = 2.0"),
+        ({"horizon": True}, OptionError, "horizon = True"),
+        ({"penalty": "much"}, OptionError, "penalty = 'much'"),
         ({"horizon": -1}, OptionError, "horizon = -1"),
         ({"penalty": 0.0}, OptionError, "penalty = 0.0"),
         ({"penalty": float("nan")}, OptionError, "penalty = nan"),

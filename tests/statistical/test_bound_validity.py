@@ -92,7 +92,7 @@ MAKERS: dict[str, Maker] = {
 def upper(kind: str, losses: Floats) -> Floats:
     """Mean loss plus Gamma of each stream with KL = 0 and all of delta spent at once."""
     m = losses.shape[1]
-    complexity: Kind = Kind.named(kind)()
+    complexity: Kind = Kind.tags[kind]()
     kappa = np.full(len(losses), math.log(2 * math.sqrt(m) / DELTA))
     spread = complexity.spread(losses, 1.0)
     if kind == "freedman":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ompb.bench.store import digest
-from ompb.errors import AddedCodeError, OmpbError, OptionError
+from ompb.errors import AddedCodeError, ForecasterError, OmpbError, OptionError
 
 PACKAGE = __name__.partition(".")[0]
 MAIN = ("__main__", "__mp_main__")  # the main program, in the first process and in those it starts
@@ -58,14 +58,19 @@ def blaming(what: str, *, outside: bool) -> Iterator[None]:
     """Turn whatever code from outside this package raises into an error that says where; ours is left as it is."""
     try:
         yield
-    except OmpbError:
-        raise
     except Exception as error:
-        if not outside:
+        raised = _raised(error)
+        if isinstance(raised, OmpbError) or not outside:
             raise
         raise AddedCodeError(
-            f"{what} failed with {type(error).__name__}: {error}{_place(error)}. Mend it and run again."
-        ) from error
+            f"{what} failed with {type(raised).__name__}: {raised}{_place(raised)}. Mend it and run again."
+        ) from raised
+
+
+def _raised(error: Exception) -> Exception:
+    """What the code itself raised: a `ForecasterError` wraps whatever comes out of a forecaster."""
+    cause = error.__cause__
+    return cause if isinstance(error, ForecasterError) and isinstance(cause, Exception) else error
 
 
 def _place(error: Exception) -> str:

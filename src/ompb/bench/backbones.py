@@ -27,10 +27,11 @@ from ompb.datasets.splits import window_count
 from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.forecasters import Ridge
-from ompb.inputs import base_forecasts
+from ompb.names import numbered
+from ompb.query import AnyForecaster, Query, as_forecaster, ask
 from ompb.registry import Registry
 from ompb.scaler import Scaler
-from ompb.types import Floats, Forecaster
+from ompb.types import Floats
 from ompb.windows import sliding
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ BLOCK = 256  # windows forecast at a time
 
 
 Status: TypeAlias = Callable[[str], None]
-Fit: TypeAlias = Callable[[Floats, int, int, int], Forecaster]
+Fit: TypeAlias = Callable[[Floats, int, int, int], AnyForecaster]
 
 _FITTED: Registry[Fit] = Registry("backbone", "ompb.forecasters")
 
@@ -61,7 +62,7 @@ def forecaster(name: str) -> Callable[[Fit], Fit]:
 
 
 @forecaster("ridge")
-def _ridge(source: Floats, context: int, horizon: int, seed: int) -> Forecaster:  # noqa: ARG001
+def _ridge(source: Floats, context: int, horizon: int, seed: int) -> AnyForecaster:  # noqa: ARG001
     return Ridge.fit(source, context, horizon)
 
 
@@ -186,7 +187,7 @@ class _Plan:
             checkpoint.unlink(missing_ok=True)
         return trained
 
-    def forecaster(self, source: Floats, network: Path | None, device: str) -> Forecaster:
+    def forecaster(self, source: Floats, network: Path | None, device: str) -> AnyForecaster:
         """The network, or one fitted now."""
         if network is None:
             fit: Fit = _FITTED.find(self.cell.backbone)
@@ -226,17 +227,18 @@ def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:
     return {"checkpoint": digest(*(file.read_bytes() for file in files)) if files else checkpoint}
 
 
-def _write(file: Path, forecaster: Forecaster, rows: Floats, context: int, horizon: int, scaler: Scaler) -> None:
+def _write(file: Path, forecaster: AnyForecaster, rows: Floats, context: int, horizon: int, scaler: Scaler) -> None:
     """Forecast every window of rows (T, C) whose outcome lies inside them; memory stays bounded."""
     count = window_count(len(rows), context, horizon)
     windows = sliding(rows, context)
+    asked = as_forecaster(forecaster)
     with replacing(file, parents=True) as part:
         # float32 is what torch backbones compute in, and halves the file
         kept = open_memmap(part, mode="w+", dtype=np.float32, shape=(count, horizon, rows.shape[1]))
         for first in range(0, count, BLOCK):
             block = slice(first, min(first + BLOCK, count))
-            origins = range(context - 1 + block.start, context - 1 + block.stop)
-            kept[block] = scaler.standardise(base_forecasts(forecaster, windows[block], origins, horizon))
+            query = Query(windows[block], np.arange(context - 1 + block.start, context - 1 + block.stop))
+            kept[block] = scaler.standardise(ask(asked, query, horizon, scaler, numbered(rows.shape[1])))
         kept.flush()
 
 

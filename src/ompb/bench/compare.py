@@ -9,7 +9,7 @@ from ompb.bench.contract import Task, snapshots
 from ompb.bench.methods import make, unfit
 from ompb.bench.protocols import HONEST, Clock
 from ompb.calibrator import Calibrator
-from ompb.inputs import as_table
+from ompb.inputs import as_rows
 from ompb.types import Floats
 from ompb.windows import fill_forward
 
@@ -23,7 +23,7 @@ def run_references(calibrator: Calibrator, run: Run, rows: object, season: int |
     ``rows`` are those the run was made from. The base forecast itself is left out, since ``run.base`` has it, and so
     is the seasonal profile where no whole season fits into the window.
     """
-    values, _ = as_table(rows, "rows")
+    values = as_rows(rows, "rows").values
     context, horizon = calibrator.context, calibrator.horizon
     task = Task(
         context=context,

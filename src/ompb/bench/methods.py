@@ -20,6 +20,7 @@ from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.forecasters import SeasonalProfile
+from ompb.query import Forecaster, Query
 from ompb.registry import Registry
 from ompb.settings import Settings
 from ompb.stream import Stream
@@ -189,14 +190,14 @@ def _copy(task: Task) -> Method:
 
 
 @dataclass(frozen=True, eq=False)
-class _SourceForecasts:
+class _SourceForecasts(Forecaster):
     """The forecasts of the source, by origin."""
 
     base: NDArray[np.floating[Any]]
     first: int
 
-    def at(self, origins: Any) -> Any:
-        return self.base[np.asarray(origins) - self.first]
+    def forecast(self, query: Query) -> Any:
+        return self.base[query.origins - self.first]
 
 
 @dataclass
@@ -209,8 +210,8 @@ class _Live:
     def step(self, snapshot: Snapshot) -> Prediction:
         if not self.stream.rows:
             for row in snapshot.window[:-1]:
-                self.stream.advance(row, None)
-        forecast = self.stream.advance(snapshot.row, snapshot.base)
+                self.stream.step(row, base=None)
+        forecast = self.stream.step(snapshot.row, base=snapshot.base)
         assert forecast is not None  # a base forecast was given
         return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in SCORED_LEVELS})
 
@@ -225,6 +226,4 @@ def _not_from_rows(conditions: Conditions) -> str | None:
 def _ompb(task: Task) -> Method:
     known = _SourceForecasts(task.source_base, task.context - 1)
     calibrator = Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
-    # The stream is handed its base forecasts and asks nobody; holding none keeps its copies small.
-    unasked = _SourceForecasts(task.source_base[:0], 0)
-    return _Live(calibrator.stream(unasked), calibrator.settings)
+    return _Live(calibrator.stream(), calibrator.settings)

@@ -12,8 +12,8 @@ import polars as pl
 
 from ompb.datasets.splits import BenchmarkData
 from ompb.datasets.tables import Table, regular
-from ompb.datasets.times import Times
 from ompb.errors import FormatError, InputError, TimeOrderError
+from ompb.times import Times
 from ompb.types import Floats
 
 VARIABLE = "OMPB_DATA"  # the environment variable that names the folder

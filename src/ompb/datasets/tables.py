@@ -9,26 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ompb.datasets.times import (
-    Ints,
-    Times,
-    iso_stamp,
-    modal_step,
-    require_increasing,
-    shown,
-    starts_with_stamp,
-    steps_from,
-    ticks,
-    times_of,
-    whole_number,
-    with_future,
-)
+from ompb.datasets.times import starts_with_stamp, times_of, whole_number, with_future
 from ompb.errors import (
     DtypeError,
     FormatError,
@@ -39,12 +26,15 @@ from ompb.errors import (
     TimeOrderError,
     TooShortError,
 )
+from ompb.frames import TIME_NAMES, distinct, pivoted
+from ompb.times import Times, iso_stamp, require_increasing, shown
+from ompb.times import regular as regular_rows
 from ompb.types import Floats
 
-TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")
+Ints: TypeAlias = NDArray[np.int64]
+
 MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
 SUFFIXES = (".csv", ".parquet")
-MOST_INSERTED = 10  # rows per row read; more means that the modal step is not the step of the data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,37 +94,16 @@ def read_table(path: str | Path, time: str | None = None) -> Table:
 
 
 def regular(table: Table) -> tuple[Table, int]:
-    """The table with an all-NaN row for each missing stamp, and how many rows were inserted.
-
-    The step is the most frequent one; stamps at the same point of their months step by calendar months.
-    Raises TimeOrderError if a stamp is off that grid.
+    """The table with an all-NaN row for each missing stamp, and how many rows were inserted: see `ompb.times.regular`.
 
     >>> table = Table(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 3]), ("y",), "row")
     >>> full, inserted = regular(table)
     >>> full.values[:, 0], inserted
     (array([ 1.,  2., nan,  4.]), 1)
     """
-    if len(table.times) < 2:
-        return table, 0
-    counted, step = ticks(table.times), modal_step(table.times)
-    rows, remainder = np.divmod(counted - counted[0], step)
-    if remainder.any():
-        raise TimeOrderError(
-            f"The time {shown(table.times[np.flatnonzero(remainder)[0]])} is off the grid that starts at "
-            f"{shown(table.times[0])} with the most frequent step; "
-            "resample to even steps, or number the rows in an integer time column."
-        )
-    length = int(rows[-1]) + 1
-    inserted = length - len(counted)
-    if inserted > MOST_INSERTED * len(counted):
-        raise TimeOrderError(
-            f"Even steps would need {inserted} new rows beside the {len(counted)} there are; "
-            "resample to a coarser step, or number the rows in an integer time column."
-        )
-    values = np.full((length, len(table.channels)), np.nan)
-    values[rows] = table.values
-    times = steps_from(table.times[0], np.arange(length), table.times)
-    return Table(values, times, table.channels, table.time_name), inserted
+    values, times, inserted = regular_rows(table.values, table.times, "the table")
+    full = Table(values, times, table.channels, table.time_name) if inserted else table
+    return full, inserted
 
 
 def split_row(table: Table, source_end: str) -> int:
@@ -280,25 +249,17 @@ def _wide(frame: pl.DataFrame, time: str) -> Table:
 
 
 def _pivoted(frame: pl.DataFrame, time: str) -> Table:
-    names, numbers = _identities(frame)
-    times = times_of(frame[time])
-    for number, name in enumerate(names):
-        require_increasing(times[numbers == number], f"the series {name!r}")
-    union, rows = np.unique(times, return_inverse=True)
-    values = np.full((len(union), len(names)), np.nan)
-    values[rows, numbers] = _numbers(frame["y"])
-    return Table(values, union, names, time)
+    values, names, times = pivoted(_identities(frame), times_of(frame[time]), _numbers(frame["y"]))
+    return Table(values, times, names, time)
 
 
-def _identities(frame: pl.DataFrame) -> tuple[tuple[str, ...], Ints]:
-    """The distinct unique_id in order of first appearance, and the number of each row's one."""
+def _identities(frame: pl.DataFrame) -> list[str]:
+    """The unique_id of each row as text."""
     texts = frame["unique_id"].cast(pl.String)
     if texts.null_count():
         row = int(texts.is_null().arg_max() or 0)
         raise InputError(f"Column 'unique_id' is empty in data row {row + 1}; name the series of that row.")
-    names = tuple(texts.unique(maintain_order=True))
-    numbers = {name: number for number, name in enumerate(names)}
-    return names, np.array([numbers[text] for text in texts], dtype=np.int64)
+    return texts.to_list()
 
 
 # Recorded forecasts
@@ -309,7 +270,7 @@ def _channel_numbers(frame: pl.DataFrame, table: Table) -> Ints:
     if "unique_id" not in frame.columns and len(table.channels) == 1:
         return np.zeros(frame.height, dtype=np.int64)
     _column(frame, "unique_id")
-    names, numbers = _identities(frame)
+    names, numbers = distinct(_identities(frame))
     unknown = [name for name in names if name not in table.channels]
     if unknown:
         raise InputError(

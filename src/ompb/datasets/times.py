@@ -1,18 +1,13 @@
-"""Times of a table: ``datetime64[us]`` (in UTC when the file has an offset), or int64 row numbers."""
+"""Times of a table's column, which may be text, and the stamps that follow a table."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any, TypeAlias
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ompb.errors import DtypeError, OptionError, TimeOrderError, TooShortError
-
-Ints: TypeAlias = NDArray[np.int64]
-Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
+from ompb.checks import count
+from ompb.errors import DtypeError, TimeOrderError
+from ompb.times import Grid, Times, as_times, iso_stamp
 
 
 def starts_with_stamp(column: pl.Series) -> bool:
@@ -31,29 +26,15 @@ def whole_number(text: str) -> int | None:
         return None
 
 
-def iso_stamp(text: str) -> np.datetime64 | None:
-    """An ISO 8601 date or date-time, in UTC if it has an offset; None for any other text."""
-    try:
-        stamp = datetime.fromisoformat(text.strip())
-        naive = stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp
-    except (ValueError, OverflowError):
-        return None
-    return np.datetime64(naive, "us")
-
-
 def times_of(column: pl.Series) -> Times:
     """The column as datetime64[us] or int64; an error names the first cell that is neither."""
     if column.null_count():
         row = int(column.is_null().arg_max() or 0)
         raise TimeOrderError(f"Column {column.name!r} has no time in data row {row + 1}; drop or fill that row.")
-    if column.dtype.is_integer():
-        return column.cast(pl.Int64).to_numpy()
-    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    if column.dtype in (pl.Date, pl.Datetime):
-        return column.cast(pl.Datetime("us")).to_numpy()
     if column.dtype == pl.String:
         return _parsed(column)
+    if column.dtype.is_integer() or column.dtype in (pl.Date, pl.Datetime):
+        return as_times(column, f"column {column.name!r}")  # polars gives a zoned column in UTC
     raise DtypeError(
         f"The time column {column.name!r} has the type {column.dtype} (first value {column[0]}); "
         "pass dates, date-times or integers."
@@ -63,7 +44,7 @@ def times_of(column: pl.Series) -> Times:
 def _parsed(column: pl.Series) -> Times:
     whole = column.str.strip_chars().cast(pl.Int64, strict=False)
     if not whole.null_count():
-        return whole.to_numpy()
+        return as_times(whole, f"column {column.name!r}")
     stamps = [iso_stamp(text) for text in column]
     refused = [text for text, stamp in zip(column, stamps, strict=True) if stamp is None]
     if refused:
@@ -76,53 +57,6 @@ def _parsed(column: pl.Series) -> Times:
     return np.array(stamps, dtype="datetime64[us]")
 
 
-def require_increasing(times: Times, where: str) -> None:
-    """Raise `TimeOrderError` unless each time is later than the one before; ``where`` names the table."""
-    wrong = np.flatnonzero(times[1:] <= times[:-1])
-    if len(wrong):
-        before, after = shown(times[wrong[0]]), shown(times[wrong[0] + 1])
-        fault = "appears twice" if before == after else f"comes after {before}"
-        raise TimeOrderError(
-            f"The time {after} {fault} in {where}; each time must be later than the one before, "
-            "so sort the rows and keep one for each time."
-        )
-
-
-def shown(stamp: Any) -> str:
-    """A stamp as messages show it."""
-    return str(stamp).removesuffix(".000000")
-
-
-def _tick_type(times: Times) -> str:
-    """What a step counts: calendar months if all times lie at one point of their month, else microseconds."""
-    if times.dtype.kind == "i":
-        return "int64"
-    within = times - times.astype("datetime64[M]")
-    return "datetime64[M]" if (within == within[0]).all() else "datetime64[us]"
-
-
-def ticks(times: Times) -> Ints:
-    """Times counted in the unit of their steps."""
-    return times.astype(_tick_type(times)).astype(np.int64)
-
-
-def modal_step(times: Times) -> int:
-    """The most frequent step, in ticks."""
-    steps, counts = np.unique(np.diff(ticks(times)), return_counts=True)
-    return int(steps[np.argmax(counts)])
-
-
-def steps_from(start: Any, numbers: Ints, times: Times) -> Times:
-    """The stamps that lie these numbers of most frequent steps of ``times`` after ``start``."""
-    tick = start.astype(_tick_type(times))
-    stamps: Times = (tick + modal_step(times) * numbers).astype(times.dtype) + (start - tick)
-    return stamps
-
-
 def with_future(times: Times, horizon: int) -> Times:
-    """The times followed by the next ``horizon`` stamps."""
-    if horizon < 1:
-        raise OptionError(f"horizon = {horizon} is not a positive number of rows; pass at least 1.")
-    if len(times) < 2:
-        raise TooShortError(f"The table has {len(times)} rows; two are needed to know its time step.")
-    return np.concatenate([times, steps_from(times[-1], np.arange(1, horizon + 1), times)])
+    """The times of a table followed by the next ``horizon`` stamps."""
+    return np.concatenate([times, Grid.of(times, "The table").after(times[-1], count("horizon", horizon))])

@@ -78,10 +78,10 @@ class Recorded(Forecaster):
         if self.times is None:
             return np.clip(origins, 0, last).astype(np.intp), (origins >= 0) & (origins <= last)
         if times is None or times.dtype.kind != self.times.dtype.kind:
+            asked = "without times" if times is None else f"with times such as {shown(times[0])}"
             raise ForecasterError(
-                f"the recorded forecasts are found by time (the first is of {shown(self.times[0])}) and were asked with "
-                f"{'no times' if times is None else f'times like {shown(times[:1])}'}; pass times of the same kind with "
-                "the source and with each row."
+                f"the forecasts are recorded by time, such as {shown(self.times[0])}, and were asked for {asked}; pass "
+                "times of that kind with the source and with every row, or record the forecasts without times."
             )
         places = np.minimum(np.searchsorted(self.times, times), last)
         return places, np.asarray(self.times[places] == times)

@@ -19,9 +19,9 @@ import numpy as np
 from ompb.backtest import Run
 from ompb.calibrator import Calibrator
 from ompb.datasets.demo import Phase
-from ompb.datasets.times import Times
 from ompb.metrics.point import known_mean, mae, mse
 from ompb.metrics.probabilistic import coverage, width
+from ompb.times import Times
 from ompb.types import Certificate, Floats
 
 BARE, OMPB = "bare forecaster", "ompb"

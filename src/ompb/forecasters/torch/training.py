@@ -20,7 +20,7 @@ from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
 from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
-from ompb.inputs import as_table
+from ompb.inputs import as_rows
 from ompb.scaler import Scaler
 from ompb.windows import complete_starts
 
@@ -44,9 +44,9 @@ def train(
     finite. On a GPU matrix products are rounded to TF32, as convolutions are there.
     """
     device = usable_device(training.device)
-    rows, names = as_table(source, "source")
-    if len(names) != config.channels:
-        raise ShapeError(f"source has {len(names)} channels; pass {config.channels}, as the backbone expects.")
+    rows = as_rows(source, "source").values
+    if rows.shape[1] != config.channels:
+        raise ShapeError(f"source has {rows.shape[1]} channels; pass {config.channels}, as the backbone expects.")
     span = config.context + config.horizon
     starts = torch.from_numpy(complete_starts(np.isnan(rows.sum(axis=1)), span, "source"))
     scaler = Scaler.fit(rows)
