@@ -209,7 +209,7 @@ def rehearsed_ratios(rules: Online, origins: Origins, batch: Batch, ring: int) -
                 lead = row - before - 1
                 known = lead < batch.outcomes.shape[2]
                 values = batch.outcomes[:, place - 1, lead] if known else np.full(batch.base.shape[0], np.nan)
-                _, state = rules.reveal(state, row, values)
+                state = rules.reveal(state, row, values, state.guard)
                 if row < origin:
                     state = rules.pass_over(state, row)
         issued, state = rules.issue(state, origin, batch.windows[:, place], batch.base[:, place])

@@ -269,11 +269,14 @@ class Stream:
     ) -> tuple[Forecast | None, StreamState]:
         """The forecast and the state after a row (C,)."""
         cal, rules, row = self._calibrator, self._calibrator.online, state.rows
-        hidden, online = rules.reveal(state.online, row, _standardised(cal, values))
+        lanes = _standardised(cal, values)
+        hidden, guard = rules.judge(state.online, row, lanes)
         any_hidden = bool(hidden.any())
-        window = state.window.with_row(row, np.where(hidden, np.nan, values) if any_hidden else values)
+        if any_hidden:
+            values, lanes = (np.where(hidden, np.nan, x) for x in (values, lanes))
+        window = state.window.with_row(row, values)
         answer = self._base(row, window, stamp, future, base) if row + 1 >= cal.context else None
-        forecast = None
+        online, forecast = rules.reveal(state.online, row, lanes, guard), None
         if answer is None:
             online = rules.pass_over(online, row)
         else:

@@ -52,7 +52,7 @@ def drive(rules: Online, rows: Any, windows: Any, base: Any) -> list[Issued]:
     state = rules.start()
     issued = []
     for t in range(len(rows)):
-        _, state = rules.reveal(state, t, rows[t])
+        state = rules.reveal(state, t, rows[t], state.guard)
         if t == 40:
             state = rules.pass_over(state, t)
             continue

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from ompb.core.complexity import C0, KINDS, predictable_variance
+from ompb.core.certificate.certifier import C0
+from ompb.core.certificate.kinds import Kind
 from ompb.gradient import Head, Law, Objective
 from ompb.gradient.head import as_inputs
 from ompb.gradient.objective import GibbsRisk, pair_gaps, pair_squares
-from ompb.types import Kind
 
 torch.set_num_threads(1)
 CHANNELS, HORIZON, WINDOWS = 2, 4, 12
@@ -36,7 +36,7 @@ def source(count: int = WINDOWS) -> tuple[torch.Tensor, torch.Tensor]:
     return inputs, inputs[..., :-1] + 0.5 * normals(CHANNELS, count, HORIZON, seed=6)
 
 
-def objective(head: Head, tau_d: float | None = None, kind: Kind = "freedman") -> Objective:
+def objective(head: Head, tau_d: float | None = None, kind: str = "freedman") -> Objective:
     with torch.no_grad():
         return Objective.at_start(head.law(), *source(), normals(32, CHANNELS, HORIZON, seed=7), tau_d, kind, 0.05)
 
@@ -89,15 +89,15 @@ def test_automatic_scale_clips_half_of_the_source_pairs() -> None:
 
 
 @pytest.mark.parametrize("kind", ["iid", "freedman", "subgamma"])
-def test_gamma_is_the_cores(kind: Kind) -> None:
+def test_gamma_is_the_cores(kind: str) -> None:
     loss, (inputs, outcomes) = objective(random_head(), kind=kind), source()
     law = random_head().law()
     errors = ((outcomes - law.forecast(inputs)).square() + law.output_variance(inputs.square())).mean(dim=(0, 2))
     errors_array = errors.detach().numpy()
     losses = np.minimum(errors_array / np.quantile(errors_array, 0.9), 1)
-    variance, largest = predictable_variance(losses)
     kappa = 7.0 + math.log(C0 * math.sqrt(WINDOWS) / 0.05)
-    expected = KINDS[kind](np.asarray(kappa), variance, 1 / 3 if kind == "freedman" else largest, WINDOWS)
+    complexity = Kind.tags[kind]()
+    expected = complexity.gamma(np.asarray(kappa), complexity.spread(losses, 1.0), WINDOWS)
     assert loss.gamma(torch.tensor(7.0)).item() == pytest.approx(float(expected), rel=1e-6)
 
 

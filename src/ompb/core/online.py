@@ -1,7 +1,7 @@
 """The online stage on lanes: what one row does to any number of them at once.
 
-reveal   a row arrived: unless the guard hides them, its labels go from the ledger to the members, the gate, the
-         intervals and the realised risk
+judge    which cells of a row are believed
+reveal   a row arrived: its labels go from the ledger to the members, the gate, the intervals and the realised risk
 issue    a window and a base forecast give a correction, an interval and a certificate, and enter the ledger
 
 Each of them takes a state and returns the next; an earlier state stays good until the next one takes its place.
@@ -84,17 +84,20 @@ class Online:
             realised=self.realised.start(like),
         )
 
-    def reveal(self, state: OnlineState, row: int, values: Array) -> tuple[Array, OnlineState]:
-        """The newest row has arrived: cells (N,), NaN where missing. Returns which of them are not believed, too."""
-        hidden, guard = self.guard.judge(state.guard, row, values)
-        known = namespace(values).isfinite(values) & ~hidden
+    def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array, GuardState]:
+        """Which cells (N,) of the newest row are not believed, and what the guard makes of it."""
+        return self.guard.judge(state.guard, row, values)
+
+    def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
+        """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
+        known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = _labels(page, values, known)
         members, gate = state.members, state.gate
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
             gate = self.gate.learn(gate, labels.errors, labels.observed)
-        return hidden, OnlineState(
+        return OnlineState(
             members=members,
             gate=gate,
             intervals=self._learn_intervals(state, page, labels),

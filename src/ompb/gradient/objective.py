@@ -18,9 +18,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ompb.core.complexity import C0, KINDS, B, predictable_variance
+from ompb.core.certificate.certifier import C0
+from ompb.core.certificate.kinds import Kind, Spread
 from ompb.gradient.head import Head, Law
-from ompb.types import Kind
 
 # Quantiles on the replay windows: tau_y^2 of the Gibbs errors (a tenth saturates the proxy loss), tau_d^2 of the gaps.
 TAU_Y_QUANTILE, TAU_D_QUANTILE = 0.9, 0.5
@@ -107,15 +107,14 @@ class Objective:
 
     squares: Tensor  # squared inputs of the replay windows: (C, m, H + 1)
     risk: GibbsRisk
-    variance: float  # V_m: predictable, of the bounded losses under the law the stream starts with
-    scale: float  # B / 3, or c-bar for subgamma
-    tau_d: float
     kind: Kind
+    spread: Spread  # of the bounded losses under the law the stream starts with
+    tau_d: float
     delta: float
 
     @classmethod
     def at_start(
-        cls, law: Law, inputs: Tensor, outcomes: Tensor, noise: Tensor, tau_d: float | None, kind: Kind, delta: float
+        cls, law: Law, inputs: Tensor, outcomes: Tensor, noise: Tensor, tau_d: float | None, kind: str, delta: float
     ) -> Objective:
         """From replay windows in time order, inputs (C, m, H + 1) and outcomes (C, m, H), and the offline law.
 
@@ -125,13 +124,13 @@ class Objective:
         errors = (outcomes - law.forecast(inputs)).square() + law.output_variance(squares)
         per_window = errors.mean(dim=(0, 2)).double()  # (m,)
         losses = torch.clamp(per_window / per_window.quantile(TAU_Y_QUANTILE), max=1.0)
-        variance, largest = predictable_variance(losses.cpu().numpy())
+        complexity: Kind = Kind.tags[kind]()
+        variance, scale = complexity.spread(losses.cpu().numpy(), 1.0)
         if tau_d is None:
             gaps = pair_gaps(law, squares, pair_squares(noise))
             tau_d = math.sqrt(gaps.quantile(TAU_D_QUANTILE).item())
         risk = GibbsRisk.of(inputs, outcomes - inputs[..., :-1])
-        scale = B / 3 if kind == "freedman" else float(largest)
-        return cls(squares, risk, float(variance), scale, tau_d, kind, delta)
+        return cls(squares, risk, complexity, Spread(float(variance), float(scale)), tau_d, delta)
 
     @property
     def windows(self) -> int:
@@ -139,9 +138,9 @@ class Objective:
         return self.squares.shape[1]
 
     def gamma(self, kl: Tensor) -> Tensor:
-        """Gamma of `ompb.core.complexity` at kappa = KL + ln(2 sqrt(m) / delta)."""
+        """Gamma of its kind at kappa = KL + ln(2 sqrt(m) / delta)."""
         kappa = kl + math.log(C0 * math.sqrt(self.windows) / self.delta)
-        gamma: Tensor = KINDS[self.kind](kappa, self.variance, self.scale, self.windows)
+        gamma: Tensor = self.kind.gamma(kappa, self.spread, self.windows)
         return gamma
 
     def disagreement(self, law: Law, squares: Tensor, noise: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ompb import checks
+from ompb.core.certificate.kinds import Kind
 from ompb.errors import DtypeError, NotFiniteError, ShapeError, StaleRowError
 from ompb.forecasters.torch.recipes import usable_device
 from ompb.forecasters.torch.training import Progress
 from ompb.gradient.head import Head, as_inputs
 from ompb.gradient.objective import Objective, Terms
-from ompb.types import Floats, Kind
+from ompb.types import Floats
 
 # Forecasts drawn to choose the disagreement's scale: 496 pairs, so that the choice hardly depends on the seed.
 SCALE_DRAWS = 32
@@ -44,7 +45,7 @@ class PaperPreset:
     draws: int = 5  # K
     replay: int = 256  # source windows kept as the anchor, drawn once
     ring: int = 64  # target windows the disagreement looks back on
-    kind: Kind = "freedman"
+    kind: str = "freedman"
     delta: float = 0.05
     # "auto" is the root of the replay windows' median gap ||h - h'||^2 / (H C) when the stream starts. The paper's
     # software divides the plain sum ||h - h'||^2 by 5^2 instead: pass 5 / sqrt(H C) for that.
@@ -60,7 +61,7 @@ class PaperPreset:
         checks.check_fields(self, checks.positive, "offline_rate", "online_rate")
         checks.check_fields(self, checks.share, "delta")
         checks.check_fields(self, checks.seed, "seed")
-        checks.choice("kind", self.kind, get_args(Kind))
+        checks.choice("kind", self.kind, Kind.tags)
         if self.disagreement_scale != "auto":
             accepted = "'auto', or a positive number"
             checks.number("disagreement_scale", self.disagreement_scale, accepted, 0, math.inf, ends=(False, False))
