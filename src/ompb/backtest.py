@@ -35,6 +35,8 @@ class Run:
     realised: RealisedRisk
     names: tuple[str, ...]
     scale: Floats  # source standard deviation per channel, (C,): errors divided by it are standardised
+    calibrator: Calibrator
+    rows: Floats  # (T, C) that were streamed
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper end, each (n, H, C), of the central interval of that level."""
@@ -133,6 +135,8 @@ def _collect(calibrator: Calibrator, values: Floats, issued: list[Forecast], rea
         realised=realised,
         names=calibrator.names,
         scale=calibrator.scale,
+        calibrator=calibrator,
+        rows=values,
     )
 
 

@@ -36,7 +36,7 @@ def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {path.name for path in out.iterdir()} == {"forecasts.csv", "summary.json", "report.html"}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 4
-    assert "500 rows, 2024-01-01 00:00:00 to 2024-01-21 19:00:00" in page
+    assert "500 rows, 2024-01-01T00:00:00 to 2024-01-21T19:00:00" in page
 
 
 def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,8 +135,8 @@ class TestBroughtForecasts:
         out = tmp_path / "out"
         answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", out)
         assert (answer.code, answer.err) == (0, "")
-        assert "begin at 2024-01-09 08:00:00: the first 177 source rows are not used" in answer.out
-        assert "end at 2024-01-25 17:00:00: the last 6 rows are not used" in answer.out
+        assert "begin at 2024-01-09T08:00:00: 177 source rows are not used" in answer.out
+        assert "end at 2024-01-25T17:00:00: the last 6 rows are not used" in answer.out
         summary = json.loads((out / "summary.json").read_text())
         assert summary["certificate"]["in_sample"] is True
         assert summary["forecasts"] == ROWS - HORIZON - SOURCE

@@ -19,7 +19,7 @@ from ompb.bench.added import outside_code
 from ompb.bench.contract import LEVELS, Method, Moment, Pairs, Prediction, Setting, Task
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
-from ompb.errors import OptionError
+from ompb.errors import MissingExtraError, OptionError
 from ompb.forecasters import SeasonalProfile
 from ompb.registry import Registry
 from ompb.stream import Stream
@@ -64,6 +64,8 @@ def unfit(name: str, setting: Setting) -> str | None:
     """Why a method cannot take on a setting; None if it can."""
     try:
         return _entry(name).unfit(setting)
+    except MissingExtraError as error:
+        return str(error)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ompb"):
             raise

@@ -6,13 +6,24 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, OptionError, TimeOrderError, TooShortError
+from ompb.extras import extra
+
+with extra("report", needed_by="ompb.datasets.times"):
+    import polars as pl
 
 Ints: TypeAlias = NDArray[np.int64]
 Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
+
+
+INTEGERS = (-(2**62), 2**62)
+DATES = (np.datetime64("0001-01-01T00:00:00.000000"), np.datetime64("9999-12-31T23:59:59.999999"))
+ACCEPTED = {
+    True: "beyond 2**62; accepted: integers from -2**62 to 2**62, so number the rows instead",
+    False: "beyond the calendar; accepted: years 1 to 9999, so correct it",
+}
 
 
 def starts_with_stamp(column: pl.Series) -> bool:
@@ -93,6 +104,27 @@ def shown(stamp: Any) -> str:
     return str(stamp).removesuffix(".000000")
 
 
+def require_representable(times: Times, horizon: int = 0) -> None:
+    """Raise `TimeOrderError` where times, or ``horizon`` steps after them, could be neither computed with nor written.
+
+    Integers reach to 2**62 on either side, so that a difference still fits into 64 bits; dates from year 1 to 9999.
+    """
+    unit = _tick_type(times) if len(times) else times.dtype.str
+    is_integer = times.dtype.kind == "i"
+    ends = INTEGERS if is_integer else tuple(int(end.astype(unit).astype(np.int64)) for end in DATES)
+    counted = times.astype(unit).astype(np.int64)
+    # Python's integers, which do not overflow.
+    first, last = int(counted.min(initial=ends[1])), int(counted.max(initial=ends[0]))
+    if not (ends[0] <= first and last <= ends[1]):
+        beyond = times[np.argmin(counted) if first < ends[0] else np.argmax(counted)]
+        raise TimeOrderError(f"The time {shown(beyond)} is {ACCEPTED[is_integer]}.")
+    if horizon and len(times) > 1 and last + modal_step(times) * horizon > ends[1]:
+        raise TimeOrderError(
+            f"The {horizon} steps after {shown(times[-1])} reach a time that is {ACCEPTED[is_integer]}, "
+            "or drop the last rows."
+        )
+
+
 def _tick_type(times: Times) -> str:
     """What a step counts: calendar months if all times lie at one point of their month, else microseconds."""
     if times.dtype.kind == "i":
@@ -125,4 +157,5 @@ def with_future(times: Times, horizon: int) -> Times:
         raise OptionError(f"horizon = {horizon} is not a positive number of rows; pass at least 1.")
     if len(times) < 2:
         raise TooShortError(f"The table has {len(times)} rows; two are needed to know its time step.")
+    require_representable(times, horizon)
     return np.concatenate([times, steps_from(times[-1], np.arange(1, horizon + 1), times)])
