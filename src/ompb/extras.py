@@ -24,6 +24,7 @@ def extra(name: str, needed_by: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
         raise MissingExtraError(
-            f"{needed_by} needs {error.name}, which is not installed; install it with: pip install 'ompb[{name}]'"
+            f"{needed_by} needs {package}, which is not installed; install it with: pip install 'ompb[{name}]'"
         ) from error

@@ -1,11 +1,24 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from tables_on_disk import CONTEXT, HORIZON, LENGTHS, ROWS, SOURCE, ompb, series, stamps, write_recorded, write_wide
+from tables_on_disk import (
+    CONTEXT,
+    HORIZON,
+    LENGTHS,
+    ROWS,
+    SOURCE,
+    assert_refused,
+    ompb,
+    series,
+    stamps,
+    write_recorded,
+    write_wide,
+)
 
 from ompb import Calibrator, Ridge, Run, backtest
 from ompb.datasets.tables import read_table
@@ -102,6 +115,18 @@ def test_integer_times_no_season_no_certificate(tmp_path: Path, capsys: pytest.C
     written = pl.read_csv(out / "forecasts.csv")
     assert (written["cutoff"].min(), written["ds"].max()) == (SOURCE, ROWS - 1 + HORIZON)
     assert "certificate" not in written.columns
+
+
+def test_names_of_files_need_not_be_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write_wide(tmp_path / "load.csv", series()).rename(tmp_path / os.fsdecode(b"load \xff.csv"))
+    out = tmp_path / os.fsdecode(b"out \xff")
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert r"out \udcff/report.html" in answer.out
+    assert r"load \udcff.csv" in (out / "report.html").read_text(encoding="utf-8")
+    assert len(pl.read_csv((out / "forecasts.csv").read_bytes())) == 2 * HORIZON * (ROWS - SOURCE)
+    nowhere = tmp_path / os.fsdecode(b"nowhere \xff.csv")
+    assert_refused(ompb(capsys, "run", nowhere, "--source-end", SOURCE, *LENGTHS, "--out", out), "There is no file")
 
 
 class TestBroughtForecasts:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ompb.checks import refuse
 from ompb.errors import OptionError
 from ompb.settings import Settings
 
@@ -25,7 +26,7 @@ def season_of(text: str) -> int | Literal["auto"] | None:
     try:
         return int(word)
     except ValueError as error:
-        raise OptionError(f"--season {text} is not known; accepted: a number of rows, auto or none.") from error
+        raise refuse("--season", text, "a number of rows, auto or none") from error
 
 
 def unseen_of(text: str | None) -> int | float | None:
@@ -41,7 +42,7 @@ def unseen_of(text: str | None) -> int | float | None:
             return read(text)
         except ValueError:
             continue
-    raise OptionError(f"--unseen {text} is not a number; pass rows (500) or a share (0.25).")
+    raise refuse("--unseen", text, "a number of rows (500) or a share of the source (0.25)")
 
 
 def options_of(pairs: Sequence[str]) -> dict[str, Any]:
@@ -57,17 +58,17 @@ def options_of(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise OptionError(f"--option {pair} has no value; write it as name=value, for example gate=shared.")
-        options[name.strip()] = _value(value)
+        options[name.strip()] = _value(name, value)
     Settings.of(**options)
     return options
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
         except (ValueError, SyntaxError):
             continue
         except (RecursionError, MemoryError) as error:
-            raise OptionError(f"the option's value {text[:20]}... is nested too deep; write a plain value.") from error
+            raise refuse(name, text, "values that are not nested so deep") from error
     return text
