@@ -28,7 +28,7 @@ def test_a_bare_run_is_reported_over_row_numbers(tmp_path: Path) -> None:
     study = Study.of(run)
     assert (study.phases[0].first, study.phases[0].stop) == (CONTEXT - 1, len(rows))
     (panel,) = figures.gate_figure(study).axes
-    assert panel.lines[0].get_xdata()[-1] == len(rows) - 1
+    assert np.asarray(panel.lines[0].get_xdata())[-1] == len(rows) - 1
 
 
 def test_another_suffix_is_refused(tmp_path: Path) -> None:

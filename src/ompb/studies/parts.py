@@ -56,6 +56,11 @@ def choose(
         if forecaster is not None:
             raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
         return _brought(table, source, stream, context, horizon, Path(forecasts), unseen)
+    if isinstance(forecaster, Recorded):
+        raise OptionError(
+            "Recorded forecasts count from the first row of one part and serve no other; pass the path of a table of "
+            "them as forecasts=."
+        )
     if forecaster is not None:
         kept = None if unseen is None else unseen_rows(unseen, source_rows)
         return Parts(source, stream, forecaster, forecaster, kept, f"the given {type(forecaster).__name__}")
