@@ -48,10 +48,8 @@ with extra("report", needed_by="ompb.datasets.tables"):
 TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")
 MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
 SUFFIXES = (".csv", ".parquet")
-FORMULA, QUOTED_FORMULA = (
-    r"^([=+\-@\t\r])",
-    r"^'([=+\-@\t\r])",
-)  # a text that a spreadsheet would run, and its quoted form
+# A text that a spreadsheet would run, and the same with the quote that keeps it from doing so.
+FORMULA, QUOTED_FORMULA = r"^([=+\-@\t\r])", r"^'([=+\-@\t\r])"
 MOST_INSERTED = 10  # rows per row read; more means that the modal step is not the step of the data
 
 

@@ -17,7 +17,6 @@ with extra("report", needed_by="ompb.datasets.times"):
 Ints: TypeAlias = NDArray[np.int64]
 Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
 
-
 INTEGERS = (-(2**62), 2**62)
 DATES = (np.datetime64("0001-01-01T00:00:00.000000"), np.datetime64("9999-12-31T23:59:59.999999"))
 ACCEPTED = {
