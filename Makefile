@@ -1,6 +1,7 @@
-# make demo   set up the core and run the main job (no torch)
+# make demo   set up the command line and run the main job (no torch)
 # make test   set up everything and run the tests
 # make setup  a .venv with everything for development
+# make check  the checks that read the code without running it
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,14 +10,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 .PHONY: demo test setup check picture clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.command
 	$(BIN)/ompb demo
 
 # One thread per process: the tests run in as many processes as there are cores.
 test: setup check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-setup: $(VENV)/.dev
+setup: $(VENV)/.everything
 
 check: setup
 	$(BIN)/ruff check .
@@ -24,19 +25,19 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(VENV)/.core: pyproject.toml constraints.txt
+$(VENV)/.command: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
+	$(INSTALL) '.[cli,report]'
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt
+$(VENV)/.everything: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) '.[dev,torch]'
-	touch $@ $(VENV)/.core
+	$(INSTALL) '.[all,dev]'
+	touch $@ $(VENV)/.command
 
 # The picture in the README.
-picture: $(VENV)/.core
+picture: $(VENV)/.command
 	$(BIN)/ompb demo --picture docs/report.png
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) demo dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -68,7 +68,7 @@ class BusyError(OmpbError, RuntimeError):
 
 
 class MissingExtraError(OmpbError, ImportError):
-    """A part of the package whose dependencies are not installed."""
+    """A part of the package whose dependencies are not installed; the message names the command that installs them."""
 
 
 class AddedCodeError(OmpbError, RuntimeError):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ompb.cli import main
+from ompb.__main__ import main
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SOURCE, ROWS = 24, 6, 500, 600

@@ -1,11 +1,24 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from tables_on_disk import CONTEXT, HORIZON, LENGTHS, ROWS, SOURCE, ompb, series, stamps, write_recorded, write_wide
+from tables_on_disk import (
+    CONTEXT,
+    HORIZON,
+    LENGTHS,
+    ROWS,
+    SOURCE,
+    assert_refused,
+    ompb,
+    series,
+    stamps,
+    write_recorded,
+    write_wide,
+)
 
 from ompb import Calibrator, Ridge, Run, backtest
 from ompb.datasets.tables import read_table
@@ -36,7 +49,7 @@ def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {path.name for path in out.iterdir()} == {"forecasts.csv", "summary.json", "report.html"}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 4
-    assert "500 rows, 2024-01-01 00:00:00 to 2024-01-21 19:00:00" in page
+    assert "500 rows, 2024-01-01T00:00:00 to 2024-01-21T19:00:00" in page
 
 
 def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +117,18 @@ def test_integer_times_no_season_no_certificate(tmp_path: Path, capsys: pytest.C
     assert "certificate" not in written.columns
 
 
+def test_names_of_files_need_not_be_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write_wide(tmp_path / "load.csv", series()).rename(tmp_path / os.fsdecode(b"load \xff.csv"))
+    out = tmp_path / os.fsdecode(b"out \xff")
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert r"out \udcff/report.html" in answer.out
+    assert r"load \udcff.csv" in (out / "report.html").read_text(encoding="utf-8")
+    assert len(pl.read_csv((out / "forecasts.csv").read_bytes())) == 2 * HORIZON * (ROWS - SOURCE)
+    nowhere = tmp_path / os.fsdecode(b"nowhere \xff.csv")
+    assert_refused(ompb(capsys, "run", nowhere, "--source-end", SOURCE, *LENGTHS, "--out", out), "There is no file")
+
+
 class TestBroughtForecasts:
     """Those of the built-in forecaster, written to a file, stand for the user's own."""
 
@@ -135,8 +160,8 @@ class TestBroughtForecasts:
         out = tmp_path / "out"
         answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", out)
         assert (answer.code, answer.err) == (0, "")
-        assert "begin at 2024-01-09 08:00:00: the first 177 source rows are not used" in answer.out
-        assert "end at 2024-01-25 17:00:00: the last 6 rows are not used" in answer.out
+        assert "begin at 2024-01-09T08:00:00: 177 source rows are not used" in answer.out
+        assert "end at 2024-01-25T17:00:00: the last 6 rows are not used" in answer.out
         summary = json.loads((out / "summary.json").read_text())
         assert summary["certificate"]["in_sample"] is True
         assert summary["forecasts"] == ROWS - HORIZON - SOURCE

@@ -16,6 +16,9 @@ from tables_on_disk import (
     write_wide,
 )
 
+from ompb.cli.values import options_of
+from ompb.errors import OptionError
+
 
 @pytest.fixture
 def load(tmp_path: Path) -> Path:
@@ -29,16 +32,20 @@ def load(tmp_path: Path) -> Path:
         (["--source-end", "600"], "does not split the 600 rows"),
         (["--source-end", "2023-01-01"], "does not split the 600 rows"),
         (["--source-end", "40"], "it needs at least 30 (context + horizon)"),
-        (["--source-end", "20"], "channel 0 has no 30 successive rows"),
+        (["--source-end", "20"], "the source has 20 rows; it needs at least 30 (context + horizon)"),
         (["--time", "hour"], "no column 'hour'"),
         (["--season", "weekly"], "a number of rows, auto or none"),
         (["--season", "1"], "season = 1"),
-        (["--unseen", "most"], "--unseen most is not a number"),
-        (["--unseen", "1.5"], "--unseen 1.5"),
-        (["--unseen", "-3"], "--unseen -3"),
-        (["--unseen", "nan"], "--unseen nan"),
-        (["--unseen", "inf"], "--unseen inf"),
-        (["--unseen", "500"], "--unseen 500"),
+        (["--season", "99999999999"], "season = 99999999999 is out of range"),
+        (["--season", "9" * 5000], "a number of rows, auto or none"),
+        (["--horizon", "99999999999"], "horizon = 99999999999"),
+        (["--context", "9999999"], "the source has 500 rows"),
+        (["--unseen", "most"], "--unseen = 'most' is out of range; accepted: a number of rows"),
+        (["--unseen", "1.5"], "unseen = 1.5 is out of range"),
+        (["--unseen", "-3"], "unseen = -3 is out of range"),
+        (["--unseen", "nan"], "unseen = nan is out of range"),
+        (["--unseen", "inf"], "unseen = inf is out of range"),
+        (["--unseen", "500"], "unseen = 500 is out of range"),
         (["--unseen", "10"], "leaves 10 for the certificate part"),
         (["--option", "gate"], "name=value"),
         (["--option", "gates=shared"], "did you mean 'gate'?"),
@@ -50,6 +57,9 @@ def load(tmp_path: Path) -> Path:
             "discounts = '(0.9, half)' is out of range; accepted: one or more numbers",
         ),
         (["--option", "delta=null"], "delta = None"),
+        (["--option", f"anchor={'[' * 100_000}"], "accepted: values that are not nested so deep"),
+        (["--option", f"anchor={'(' * 100_000}"], "anchor = "),
+        (["--option", f"discounts={'-' * 100_000}1"], "option discounts = "),
         (["--option", "anchor=(1, 2)"], "a positive number"),
         (["--format", "xls"], "'xls'"),
         (["--horizon", "0"], "--horizon"),
@@ -93,8 +103,8 @@ def test_missing_file_and_unusable_folder(load: Path, capsys: pytest.CaptureFixt
     [
         (range(SOURCE, ROWS), "no cutoff in the source"),
         (range(CONTEXT - 1, SOURCE), "no cutoff in the target"),
-        ([*range(100, 200), *range(203, ROWS)], "cutoff 2024-01-09 08:00:00 are missing or incomplete"),
-        ([*range(100, 550), *range(551, ROWS)], "cutoff 2024-01-23 22:00:00 are missing or incomplete"),
+        ([*range(100, 200), *range(203, ROWS)], "cutoff 2024-01-09T08:00:00 are missing or incomplete"),
+        ([*range(100, 550), *range(551, ROWS)], "cutoff 2024-01-23T22:00:00 are missing or incomplete"),
     ],
 )
 def test_gaps_in_brought_forecasts_name_the_first_missing_cutoff(
@@ -103,3 +113,27 @@ def test_gaps_in_brought_forecasts_name_the_first_missing_cutoff(
     mine = write_recorded(tmp_path / "mine.csv", np.zeros((len(origins), HORIZON, 2)), origins)
     answer = ompb(capsys, "run", load, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", tmp_path)
     assert_refused(answer, words)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.linspace(-9e18, 9e18, ROWS).astype(np.int64),
+        2**63 - 1 - np.arange(ROWS)[::-1],
+        np.datetime64("9999-12-31T20:00", "us") - np.arange(ROWS)[::-1] * np.timedelta64(1, "h"),
+    ],
+    ids=["all integers", "last integers", "last dates"],
+)
+def test_times_beyond_what_can_be_written_leave_no_file(
+    times: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = write_wide(tmp_path / "load.csv", series(), times), tmp_path / "out"
+    answer = ompb(capsys, "run", data, "--time", "date", "--source-end", SOURCE, *LENGTHS, "--out", out)
+    assert_refused(answer, "accepted:")
+    assert not list(out.iterdir())
+
+
+@pytest.mark.xfail(strict=True, reason="the settings do not bound draws yet")
+def test_too_many_draws_are_refused() -> None:
+    with pytest.raises(OptionError, match="draws = 1000000"):
+        options_of(["draws=1000000"])

@@ -355,4 +355,4 @@ def test_the_package_alone_does_not_import_torch() -> None:
 def test_without_torch_the_message_says_what_to_install() -> None:
     code = "import sys; sys.modules['torch'] = None; import ompb.forecasters.torch"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "needs PyTorch; install it with: pip install 'ompb[torch]'" in done.stderr
+    assert "needs torch, which is not installed; install it with: pip install 'ompb[torch]'" in done.stderr

@@ -198,10 +198,8 @@ class _Plan:
 
 
 def _torch_config(label: str, sizes: tuple[int, int, int], checkpoint: str | None) -> BackboneConfig:
-    try:
-        from ompb.forecasters.torch import configure
-    except ImportError as error:
-        raise OptionError(f"the backbone {label} needs PyTorch; install it, or choose ridge: {error}.") from error
+    from ompb.forecasters.torch import configure
+
     name, _, weights = label.removesuffix("]").partition("[")
     options: dict[str, Any] = dict(zip(("context", "horizon", "channels"), sizes, strict=True))
     if name == GPT4TS:

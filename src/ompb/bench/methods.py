@@ -18,7 +18,7 @@ from ompb.bench.added import outside_code
 from ompb.bench.contract import SCORED_LEVELS, Conditions, Method, Pairs, Prediction, Snapshot, Task, can_be_recorded
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
-from ompb.errors import OptionError
+from ompb.errors import MissingExtraError, OptionError
 from ompb.forecasters import SeasonalProfile
 from ompb.query import Forecaster, Query
 from ompb.registry import Registry
@@ -65,6 +65,8 @@ def unfit(name: str, conditions: Conditions) -> str | None:
     """Why a method cannot work under conditions; None if it can."""
     try:
         return _entry(name).unfit(conditions)
+    except MissingExtraError as error:
+        return str(error)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ompb"):
             raise

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
-import typer
+from ompb.errors import OptionError
+from ompb.extras import extra
+
+with extra("cli", needed_by="the command line"):
+    import polars as _polars  # noqa: F401
+    import rich as _rich  # noqa: F401
+    import typer
 
 from ompb.cli import bench, data, demo, run, shift
-from ompb.errors import OmpbError
+
+INTERRUPTED = 130  # the exit code by which typer tells of an interrupt
 
 HELP = """Correct a frozen forecaster online, with intervals and a certificate.
 
@@ -33,25 +41,18 @@ app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, by default that of the process; returns the exit code.
-
-    Bad input of any kind gives one line on stderr and exit code 2.
-    """
+def run_command(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, by default that of the process; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # file names may be no text at all
     try:
         code = app(arguments, prog_name="ompb", standalone_mode=False)
-    except OmpbError as error:
-        return _refuse(str(error))
     except typer.TyperException as error:
-        return _refuse(f"{error.format_message().rstrip('.')}; see ompb --help.")
-    except OSError as error:
-        return _refuse(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        raise OptionError(f"{error.format_message().rstrip('.')}; see ompb --help.") from error
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     return code or 0
-
-
-def _refuse(message: str) -> int:
-    print(f"ompb: {' '.join(message.split())}", file=sys.stderr)
-    return 2
 
 
 def _print_version(wanted: bool) -> None:

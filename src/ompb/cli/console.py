@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ompb.report.summary import COLUMNS, OMPB, Study, score_phase, shown
-
 # Columns a table may take: rather a line that wraps than a number cut short.
 WIDEST = 400
 # No markup: channel and file names are shown as they are, brackets and all.
@@ -41,6 +39,10 @@ class Bar:
         """What is being done, beside the bar."""
         self.shown.update(self.task, description=doing)
 
+    def follow(self, doing: str, done: int, total: int) -> None:
+        """Both at once."""
+        self.shown.update(self.task, description=doing, completed=done, total=total)
+
 
 @contextmanager
 def progress(label: str) -> Iterator[Bar]:
@@ -61,12 +63,3 @@ def show_table(title: str, headings: Iterable[str], lines: Iterable[tuple[str, .
         table.add_row(*line, style="bold" if line[0] == strong else None)
     _screen.print(f"\n{title}", style="bold", soft_wrap=True)
     _screen.print(table, width=WIDEST, crop=False)
-
-
-def show_scores(study: Study) -> None:
-    """One table of scores per phase."""
-    for phase in study.phases:
-        lines = [
-            (scores.name, *(shown(getattr(scores, name)) for name in COLUMNS)) for scores in score_phase(study, phase)
-        ]
-        show_table(phase.name, ("", *COLUMNS.values()), lines, strong=OMPB)

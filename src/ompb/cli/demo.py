@@ -7,17 +7,12 @@ from typing import Annotated
 
 import typer
 
-from ompb.cli.console import say, show_scores
-from ompb.cli.study import Plan, carry_out, rows_of
-from ompb.datasets.demo import PHASE_DAYS, SOURCE_DAYS, Demo, Phase, demo_series
-from ompb.datasets.tables import Table
-from ompb.forecasters import Ridge
-from ompb.report.figures import require_png, write_picture
-from ompb.report.html import write_report
+from ompb.cli.console import progress, say
+from ompb.datasets.demo import PHASE_DAYS, SOURCE_DAYS
+from ompb.studies import demo_study
+from ompb.studies.parts import UNSEEN_SHARE
 
-CONTEXT, HORIZON, SEASON = 96, 24, 24  # four days to see, one to forecast
-TRAINED_SHARE = 0.75  # of the source; the rest is for the certificate
-TRAINED_DAYS = round(TRAINED_SHARE * SOURCE_DAYS)
+TRAINED_DAYS = round((1 - UNSEEN_SHARE) * SOURCE_DAYS)
 
 HELP = f"""Show on made-up data what ompb does. No data needed, a few seconds.
 
@@ -42,40 +37,18 @@ def demo(
     ] = None,
 ) -> None:
     """Make the demo series, follow it, and write the report."""
+    # Here, so that the other commands do not need what draws.
+    from ompb.cli.scores import show_scores
+    from ompb.reports import report
+    from ompb.reports.figures import require_png, write_picture
+
     if picture is not None:
         require_png(picture)
     out.mkdir(parents=True, exist_ok=True)
-    study = carry_out(_plan(demo_series(seed), seed))
+    with progress("Making the series") as bar:
+        study = demo_study(seed, bar.follow)
     show_scores(study)
-    report = out / "report.html"
-    write_report(study, report)
-    say(f"Report: {report}")
+    say(f"Report: {report(study, out / 'report.html')}")
     if picture is not None:
         write_picture(study, picture)
         say(f"Picture: {picture}")
-
-
-def _plan(series: Demo, seed: int) -> Plan:
-    table = Table(series.values, series.times, series.channels, "time")
-    trained = round(TRAINED_SHARE * series.source_rows)
-    forecaster = Ridge.fit(series.values[:trained], CONTEXT, HORIZON)
-    first = series.source_rows - CONTEXT + 1
-    return Plan(
-        title="Demo: five feeders, three phases",
-        source=rows_of(table, slice(series.source_rows)),
-        stream=rows_of(table, slice(first, None)),
-        on_source=forecaster,
-        on_stream=forecaster,
-        phases=tuple(Phase(phase.name, phase.first - first, phase.stop - first) for phase in series.phases),
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=SEASON,
-        unseen=series.source_rows - trained,
-        options={},
-        facts={
-            "data": f"made up, hourly, seed {seed}",
-            "forecaster": f"ridge regression, trained on the first {trained} source rows, then frozen",
-            "source": f"{series.source_rows} rows",
-            "target": f"{len(series.values) - series.source_rows} rows",
-        },
-    )

@@ -9,9 +9,6 @@ import typer
 
 from ompb.cli.console import say, show_table
 from ompb.datasets.tables import common_channels, read_table
-from ompb.metrics.shift import ShiftTable, shift_table
-from ompb.report.shift_figure import shift_figure
-from ompb.report.summary import shown
 
 COLUMNS = {"ks": "KS", "wasserstein": "Wasserstein", "jensen_shannon": "Jensen-Shannon", "mmd": "RBF-MMD"}
 
@@ -40,20 +37,22 @@ def shift(
     time: Annotated[str | None, typer.Option(help="Name of the time column, if it is not found by itself.")] = None,
 ) -> None:
     """Compare two tables on the screen and in a figure."""
+    # Here, so that the other commands do not need what draws.
+    from ompb.metrics.shift import shift_table
+    from ompb.reports.shift_figure import shift_figure
+    from ompb.reports.summary import three_decimals
+
     first, second = read_table(a, time), read_table(b, time)
     channels = common_channels(first, second)
     distances = shift_table(first.select(channels).values, second.select(channels).values, channels)
     labels = (a.stem, b.stem) if a.stem != b.stem else (str(a), str(b))
     shift_figure(first, second, distances, out, labels)
-    show_table(f"{labels[0]} against {labels[1]}", ("channel", *COLUMNS.values()), _lines(distances), strong="mean")
-    say(f"RBF-MMD over all channels together: {shown(distances.mmd_joint)}")
-    say(f"Figure: {out}")
-
-
-def _lines(distances: ShiftTable) -> list[tuple[str, ...]]:
-    lines = [
-        (channel, *(shown(float(getattr(distances, name)[place])) for name in COLUMNS))
-        for place, channel in enumerate(distances.channels)
-    ]
     means = distances.means()
-    return [*lines, ("mean", *(shown(means[name]) for name in COLUMNS))]
+    lines = [
+        *((name, *(getattr(distances, key)[place] for key in COLUMNS)) for place, name in enumerate(channels)),
+        ("mean", *(means[key] for key in COLUMNS)),
+    ]
+    texts = [(name, *map(three_decimals, numbers)) for name, *numbers in lines]
+    show_table(f"{labels[0]} against {labels[1]}", ("channel", *COLUMNS.values()), texts, strong="mean")
+    say(f"RBF-MMD over all channels together: {three_decimals(distances.mmd_joint)}")
+    say(f"Figure: {out}")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ompb.checks import refuse
 from ompb.errors import OptionError
 from ompb.settings import Settings
 
@@ -22,28 +23,26 @@ def season_of(text: str) -> int | Literal["auto"] | None:
         return "auto"
     if word == "none":
         return None
-    if not word.isdecimal():
-        raise OptionError(f"--season {text} is not known; accepted: a number of rows, auto or none.")
-    return int(word)
-
-
-def unseen_rows(text: str, source_rows: int) -> int:
-    """Rows at the source's end, from a number of rows or a share of the source.
-
-    >>> unseen_rows("500", 2000), unseen_rows("0.25", 2000)
-    (500, 500)
-    """
     try:
-        number = float(text)
+        return int(word)
     except ValueError as error:
-        raise OptionError(f"--unseen {text} is not a number; pass rows (500) or a share (0.25).") from error
-    rows = round(number * source_rows) if 0 < number < 1 else number
-    if not 0 < rows < source_rows or rows != int(rows):
-        raise OptionError(
-            f"--unseen {text} does not leave a part of the {source_rows} source rows on either side; "
-            "pass rows (500) or a share (0.25)."
-        )
-    return int(rows)
+        raise refuse("--season", text, "a number of rows, auto or none") from error
+
+
+def unseen_of(text: str | None) -> int | float | None:
+    """Rows (int) or a share (float) at the source's end; None where nothing was typed.
+
+    >>> unseen_of("500"), unseen_of("0.25"), unseen_of(None)
+    (500, 0.25, None)
+    """
+    if text is None:
+        return None
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise refuse("--unseen", text, "a number of rows (500) or a share of the source (0.25)")
 
 
 def options_of(pairs: Sequence[str]) -> dict[str, Any]:
@@ -59,15 +58,17 @@ def options_of(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise OptionError(f"--option {pair} has no value; write it as name=value, for example gate=shared.")
-        options[name.strip()] = _value(value)
+        options[name.strip()] = _value(name, value)
     Settings.of(**options)
     return options
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
         except (ValueError, SyntaxError):
             continue
+        except (RecursionError, MemoryError) as error:
+            raise refuse(name, text, "values that are not nested so deep") from error
     return text

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.datasets.synthetic import autoregression
+from ompb.phases import Phase
 from ompb.types import Floats
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
@@ -19,20 +20,6 @@ LEVELS_MW = np.array([18.0, 26.0, 12.0, 34.0, 22.0])
 SOURCE_DAYS, PHASE_DAYS, LEAVING_DAYS = 280, 40, 14
 PHASES = ("no shift", "covariate shift", "concept shift")
 MONDAY = np.datetime64("2024-01-01T00", "h")
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """A stretch of the target stream: rows ``first`` to ``stop`` - 1 of ``Demo.values``."""
-
-    name: str
-    first: int
-    stop: int
-
-    @property
-    def rows(self) -> slice:
-        """The stretch as a slice: ``demo.values[phase.rows]``."""
-        return slice(self.first, self.stop)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +64,9 @@ def demo_series(seed: int = 0) -> Demo:
     source_rows, phases = _calendar()
     _, covariate, concept = phases
     rows = np.arange(phases[-1].stop)[:, None]  # (T, 1), against feeders (C,)
-    guests = np.where(_within(covariate, rows), np.minimum(1.0, (covariate.stop - rows) / (24 * LEAVING_DAYS)), 0.0)
+    guests = np.where(covariate.holds(rows), np.minimum(1.0, (covariate.stop - rows) / (24 * LEAVING_DAYS)), 0.0)
     growth = 1 + guests * np.linspace(0.4, 0.8, len(FEEDERS))
-    load = LEVELS_MW * growth * _relative_load(rows, _within(concept, rows), np.random.default_rng(seed))
+    load = LEVELS_MW * growth * _relative_load(rows, concept.holds(rows), np.random.default_rng(seed))
     times = MONDAY + np.arange(len(rows))
     for array in (load, times):
         array.flags.writeable = False
@@ -93,10 +80,6 @@ def _calendar() -> tuple[int, tuple[Phase, ...]]:
     return source_rows, tuple(
         Phase(name, first, first + phase_rows) for name, first in zip(PHASES, firsts, strict=True)
     )
-
-
-def _within(phase: Phase, rows: Integers) -> Claims:
-    return (phase.first <= rows) & (rows < phase.stop)
 
 
 def _relative_load(rows: Integers, concept: Claims, rng: np.random.Generator) -> Floats:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from ompb.datasets.splits import BenchmarkData
 from ompb.datasets.tables import Table, regular
 from ompb.errors import FormatError, InputError, TimeOrderError
+from ompb.extras import extra
 from ompb.times import Times
 from ompb.types import Floats
+
+with extra("report", needed_by="ompb.datasets.public"):
+    import polars as pl
 
 VARIABLE = "OMPB_DATA"  # the environment variable that names the folder
 MISSING = ("", "X", "NA", "NaN", "nan")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ompb.datasets.times import starts_with_stamp, times_of, whole_number, with_future
@@ -26,15 +25,21 @@ from ompb.errors import (
     TimeOrderError,
     TooShortError,
 )
+from ompb.extras import extra
 from ompb.frames import TIME_NAMES, distinct, pivoted
 from ompb.times import Times, iso_stamp, require_increasing, shown
 from ompb.times import regular as regular_rows
 from ompb.types import Floats
 
+with extra("report", needed_by="ompb.datasets.tables"):
+    import polars as pl
+
 Ints: TypeAlias = NDArray[np.int64]
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
 SUFFIXES = (".csv", ".parquet")
+# A text that a spreadsheet would run, and the same with the quote that keeps it from doing so.
+FORMULA, QUOTED_FORMULA = r"^([=+\-@\t\r])", r"^'([=+\-@\t\r])"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,10 +111,10 @@ def regular(table: Table) -> tuple[Table, int]:
     return full, inserted
 
 
-def split_row(table: Table, source_end: str) -> int:
-    """How many rows belong to the source, from a number of rows or an ISO date or date-time.
+def split_row(table: Table, place: str, name: str = "source_end") -> int:
+    """How many rows lie before a place, from a number of rows or an ISO date or date-time.
 
-    Rows at or after the date belong to the target. Both parts must have a row.
+    Rows at or after the date lie behind it. Both parts must have a row; ``name`` says in errors whose place it is.
 
     >>> days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]").astype("datetime64[us]")
     >>> table = Table(np.zeros((4, 1)), days, ("y",), "date")
@@ -118,12 +123,12 @@ def split_row(table: Table, source_end: str) -> int:
     """
     if len(table.times) < 2:
         raise TooShortError(f"the table has {len(table.times)} row; pass one with rows for both source and target.")
-    rows = whole_number(source_end)
+    rows = whole_number(place)
     if rows is None:
-        rows = _rows_before(table, source_end)
+        rows = _rows_before(table, place, name)
     if not 0 < rows < len(table.times):
         raise OptionError(
-            f"source_end = {source_end!r} does not split the {len(table.times)} rows in two; pass 1 to "
+            f"{name} = {place!r} does not split the {len(table.times)} rows in two; pass 1 to "
             f"{len(table.times) - 1} rows, or a date (2024-01-31) after {shown(table.times[0])} and up to "
             f"{shown(table.times[-1])}."
         )
@@ -152,7 +157,11 @@ def read_forecasts(path: str | Path, table: Table, horizon: int) -> Floats:
 
 
 def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write flat columns of equal length to CSV or Parquet, by suffix; NaN becomes an empty cell (null)."""
+    """Write flat columns of equal length to CSV or Parquet, by suffix; NaN becomes an empty cell (null).
+
+    A text that a spreadsheet would take for a formula (it begins with =, +, -, @, a tab or a carriage return) gets a
+    single quote before it in CSV: the spreadsheet then shows it and does not run it. Numbers stay as they are.
+    """
     path = Path(path)
     _require_suffix(path)
     shapes = {name: np.shape(values) for name, values in columns.items()}
@@ -160,10 +169,13 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
         raise ShapeError(f"The columns have shapes {shapes}; pass one or more flat columns of equal length.")
     frame = pl.DataFrame({name: np.asarray(values) for name, values in columns.items()}).fill_nan(None)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix.lower() == ".csv":
-        frame.write_csv(path, datetime_format="%Y-%m-%dT%H:%M:%S%.f")
-    else:
-        frame.write_parquet(path)
+    with path.open("wb") as file:  # an open file, since polars takes no path that is not UTF-8
+        if path.suffix.lower() == ".csv":
+            frame.with_columns(pl.col(pl.String).str.replace(FORMULA, "'$1")).write_csv(
+                file, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
+            )
+        else:
+            frame.write_parquet(file)
 
 
 # Files and columns
@@ -181,7 +193,8 @@ def _read_frame(path: Path) -> pl.DataFrame:
         raise InputError(f"There is no file {str(path)!r}; check the path.")
     is_csv = path.suffix.lower() == ".csv"
     try:
-        frame = pl.read_csv(path, infer_schema=False) if is_csv else pl.read_parquet(path)
+        with path.open("rb") as file:  # an open file, since polars takes no path that is not UTF-8
+            frame = pl.read_csv(file, infer_schema=False) if is_csv else pl.read_parquet(file)
     except pl.exceptions.NoDataError as problem:
         raise TooShortError(f"{str(path)!r} is empty; it needs a header and at least one row.") from problem
     except pl.exceptions.PolarsError as problem:
@@ -254,8 +267,8 @@ def _pivoted(frame: pl.DataFrame, time: str) -> Table:
 
 
 def _identities(frame: pl.DataFrame) -> list[str]:
-    """The unique_id of each row as text."""
-    texts = frame["unique_id"].cast(pl.String)
+    """The unique_id of each row as text, without the quote that `write_table` puts before a formula."""
+    texts = frame["unique_id"].cast(pl.String).str.replace(QUOTED_FORMULA, "$1")
     if texts.null_count():
         row = int(texts.is_null().arg_max() or 0)
         raise InputError(f"Column 'unique_id' is empty in data row {row + 1}; name the series of that row.")
@@ -316,15 +329,12 @@ def _require_distinct(frame: pl.DataFrame, cells: Ints) -> None:
         )
 
 
-def _rows_before(table: Table, source_end: str) -> int:
-    stamp = iso_stamp(source_end)
+def _rows_before(table: Table, place: str, name: str) -> int:
+    stamp = iso_stamp(place)
     if stamp is None:
         raise OptionError(
-            f"source_end = {source_end!r} is neither a number of rows nor a date; "
-            "write 1000, 2024-01-31 or 2024-01-31T12:00."
+            f"{name} = {place!r} is neither a number of rows nor a date; write 1000, 2024-01-31 or 2024-01-31T12:00."
         )
     if table.times.dtype.kind == "i":
-        raise OptionError(
-            f"source_end = {source_end!r} is a date and the table's times are integers; pass a number of rows."
-        )
+        raise OptionError(f"{name} = {place!r} is a date and the table's times are integers; pass a number of rows.")
     return int(np.searchsorted(table.times, stamp))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from ompb.checks import count
 from ompb.errors import DtypeError, TimeOrderError
+from ompb.extras import extra
 from ompb.times import Grid, Times, as_times, iso_stamp
+
+with extra("report", needed_by="ompb.datasets.times"):
+    import polars as pl
 
 
 def starts_with_stamp(column: pl.Series) -> bool:

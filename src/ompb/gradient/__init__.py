@@ -15,10 +15,10 @@ the certificate of the default head, in `ompb.core`, is float64.
 ((4, 2), (4, 2), True)
 """
 
-try:
+from ompb.extras import extra
+
+with extra("torch", needed_by="ompb.gradient"):
     import torch as _torch  # noqa: F401
-except ImportError as error:
-    raise ImportError("ompb.gradient needs PyTorch; install it with: pip install 'ompb[torch]'") from error
 
 from ompb.gradient.head import Head, Law
 from ompb.gradient.objective import Objective, Terms

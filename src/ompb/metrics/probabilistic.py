@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from ompb.errors import InputError, OptionError, ShapeError
+from ompb.extras import extra
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
 from ompb.types import Floats
 
@@ -67,6 +67,8 @@ def crps(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
     >>> round(crps([0.0], [1.0], [0.0]), 4)
     0.2337
     """
+    with extra("bench", needed_by="ompb.metrics.probabilistic.crps"):
+        from scipy.special import ndtr  # here, so that all other scores need numpy only
     z, scale = _standardised(mean, sd, outcome)
     density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
     return known_mean(scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)))

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist, jensenshannon
-from scipy.stats import wasserstein_distance
 
 from ompb.errors import ShapeError
+from ompb.extras import extra
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
 from ompb.scaler import Scaler
 from ompb.types import Floats
+
+with extra("report", needed_by="ompb.metrics.shift"):
+    from scipy.spatial.distance import cdist, jensenshannon
+    from scipy.stats import wasserstein_distance
 
 BINS = 50  # fine enough for bimodal channels, coarse enough for a few hundred rows
 MMD_ROWS = 1000  # per sample: a kernel matrix of at most 2000 x 2000, 32 MB

@@ -10,10 +10,11 @@ Imported on demand only; ``import ompb`` does not need torch.
 (1, 3, 1)
 """
 
-try:
+from ompb.extras import extra
+
+with extra("torch", needed_by="ompb.forecasters.torch"):
+    import safetensors as _safetensors  # noqa: F401
     import torch as _torch  # noqa: F401
-except ImportError as error:
-    raise ImportError("ompb.forecasters.torch needs PyTorch; install it with: pip install 'ompb[torch]'") from error
 
 from ompb.forecasters.torch.autoformer import (
     CanonicalAutoformer,

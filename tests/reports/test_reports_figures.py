@@ -7,9 +7,8 @@ import pytest
 from small_study import CONTEXT, HORIZON, small_study
 
 import ompb
-from ompb.datasets.demo import Phase
 from ompb.errors import OptionError
-from ompb.report.figures import (
+from ompb.reports.figures import (
     MOST_POINTS,
     certificate_figure,
     error_figure,
@@ -17,8 +16,8 @@ from ompb.report.figures import (
     gate_figure,
     write_picture,
 )
-from ompb.report.html import html_report
-from ompb.report.summary import Study
+from ompb.reports.html import html_report
+from ompb.studies import Phase, Study
 
 
 def test_errors_show_ours_the_bare_forecaster_and_references_and_name_the_phases() -> None:
@@ -79,14 +78,14 @@ def short_study(forecasts: int) -> Study:
     forecaster, rows = ompb.SeasonalProfile(HORIZON, 12), study.rows[: CONTEXT - 1 + forecasts]
     run = ompb.backtest(study.calibrator, forecaster, rows)
     target = Phase("target", CONTEXT - 1, len(rows))
-    return replace(study, run=run, rows=rows, times=study.times[: len(rows)], phases=(target,), references={})
+    return replace(study, run=run, times=study.times[: len(rows)], phases=(target,), references={})
 
 
 def test_long_lines_are_thinned() -> None:
     study = small_study()
     rows = np.tile(study.rows, (9, 1))
     run = ompb.backtest(study.calibrator, ompb.SeasonalProfile(HORIZON, 12), rows)
-    long = replace(study, run=run, rows=rows, times=np.arange(len(rows)), references={})
+    long = replace(study, run=run, times=np.arange(len(rows)), references={})
     for draw in (error_figure, certificate_figure, gate_figure):
         (panel,) = draw(long).axes
         assert max(len(np.asarray(line.get_xdata())) for line in panel.lines) <= MOST_POINTS

@@ -6,7 +6,7 @@ import pytest
 from ompb.datasets.tables import Table
 from ompb.errors import InputError, OptionError
 from ompb.metrics.shift import ShiftTable, shift_table
-from ompb.report.shift_figure import shift_figure
+from ompb.reports.shift_figure import shift_figure
 
 
 def pair(channels: int) -> tuple[Table, Table, ShiftTable]:

@@ -17,11 +17,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ompb.datasets.demo import Phase
 from ompb.datasets.times import with_future
 from ompb.diagnosis import proxy_loss
 from ompb.errors import OptionError
-from ompb.report.summary import BARE, OMPB, Study, error_by_row, rolling_mean
+from ompb.phases import Phase
+from ompb.reports.curves import error_by_row, rolling_mean
+from ompb.studies import BARE, OMPB, Study
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -93,6 +94,7 @@ def fan_figure(study: Study) -> Figure:
     panels = figure.subplots(1, len(moments), squeeze=False)[0]
     for panel, (name, place) in zip(panels, moments.items(), strict=True):
         _draw_fan(panel, study, place)
+        panel.margins(x=0)
         panel.set_title(name, loc="left", fontsize=10)
         _set_few_ticks(panel.xaxis, dates=study.times.dtype.kind == "M")
     panels[0].set_ylabel(study.run.names[0])
@@ -138,7 +140,7 @@ def _draw_errors(panel: Any, study: Study) -> None:
     rows = _thinned(np.arange(study.run.origins[0] + 1, len(study.rows)))
     for name, forecast in study.forecasts.items():
         if name in CURVES:
-            error = rolling_mean(error_by_row(study.run, forecast), study.season)
+            error = rolling_mean(error_by_row(study.run, forecast), study.smoothing)
             panel.plot(study.times[rows], error[rows], label=name, **CURVES[name])
     panel.set_ylabel("mean absolute error\n(source standard deviations)")
     panel.set_ylim(bottom=0)
@@ -152,7 +154,7 @@ def _draw_certificate(panel: Any, study: Study) -> None:
     parts = (run.certificate["source_risk"], run.certificate["gamma"], 0.5 * run.certificate["disagreement"])
     names, colours = zip(*TERMS, strict=True)
     panel.stackplot(x, *(part[places] for part in parts), labels=names, colors=colours, alpha=0.75, linewidth=0)
-    loss = rolling_mean(proxy_loss(run), study.season)
+    loss = rolling_mean(proxy_loss(run), study.smoothing)
     panel.plot(x, loss[places], color=BLACK, label="realised loss")
     panel.axhline(1, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)))
     panel.set_ylabel("certificate\n(1 = the worst loss there is)")
@@ -178,7 +180,7 @@ def _draw_gates(panel: Any, study: Study) -> None:
 
 def _draw_fan(panel: Any, study: Study, place: int) -> None:
     run, origin = study.run, int(study.run.origins[place])
-    past = np.arange(max(0, origin + 1 - 2 * study.season), origin + 1)
+    past = np.arange(max(0, origin + 1 - 2 * study.smoothing), origin + 1)
     horizon = run.mean.shape[1]
     ahead = with_future(study.times, horizon)[origin + 1 : origin + 1 + horizon]
     panel.plot(study.times[past], study.rows[past, 0], color="0.5", label="history")
@@ -207,7 +209,7 @@ def _moments(study: Study) -> dict[str, int]:
     ends = run.origins + run.mean.shape[1]
     moments = {}
     for phase in study.phases if len(study.phases) > 1 else _thirds(study.phases[0]):
-        inside = np.flatnonzero((run.origins >= phase.first) & (ends < phase.stop))
+        inside = np.flatnonzero(phase.holds(run.origins) & phase.holds(ends))
         if len(inside):
             moments[phase.name] = int(inside[-1])
     return moments or {"the last forecast": len(run.origins) - 1}
@@ -228,7 +230,7 @@ def _thinned(places: Places) -> Places:
 
 def _finish(panel: Any, study: Study) -> None:
     """Mark and name the phases, and put the legend under the panel."""
-    panel.margins(x=0.01)
+    panel.margins(x=0)  # a margin could lie beyond the last year there is
     if len(study.phases) > 1:
         for phase in study.phases:
             start = study.times[phase.first]

@@ -9,25 +9,14 @@ from datetime import date
 from html import escape
 from importlib.metadata import version
 from io import StringIO
-from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ompb.report.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
-from ompb.report.summary import (
-    BARE,
-    COLUMNS,
-    LARGE_ERROR,
-    OMPB,
-    Scores,
-    Study,
-    last_certificate,
-    realised_sentence,
-    score_phase,
-    shown,
-)
+from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
+from ompb.reports.summary import COLUMNS, LARGE_ERROR, last_certificate, realised_sentence, three_decimals
 from ompb.settings import Settings
+from ompb.studies import BARE, OMPB, HiddenCells, PhaseScores, Study
 from ompb.types import Certificate
 
 STYLE = """
@@ -80,15 +69,9 @@ FAN_CAPTION = (
 )
 
 
-def write_report(study: Study, path: Path) -> None:
-    """Write the report, and the folder it lies in if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(html_report(study), encoding="utf-8")
-
-
 def html_report(study: Study) -> str:
     """The report as one self-contained HTML page."""
-    scores = {phase.name: score_phase(study, phase) for phase in study.phases}
+    scores = study.scores()
     sections = (
         _section("In short", _in_short(study, scores)),
         _section("Scores", _scores(scores)),
@@ -130,12 +113,24 @@ def _list(items: Iterable[str]) -> str:
 # In short
 
 
-def _in_short(study: Study, scores: Mapping[str, list[Scores]]) -> str:
+def _in_short(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
     intro = f"{len(study.run.origins)} forecasts of {study.calibrator.horizon} rows ahead were issued and compared."
-    return _paragraph(intro) + _list(_verdict(name, lines) for name, lines in scores.items())
+    verdicts = (_verdict(name, lines) for name, lines in scores.items())
+    return _paragraph(intro) + _list(verdicts) + _hidden(study.hidden()) + "".join(map(_paragraph, study.notes))
 
 
-def _verdict(phase: str, lines: list[Scores]) -> str:
+def _hidden(channels: list[HiddenCells]) -> str:
+    """Which cells were not believed; nothing if all were."""
+    if not channels:
+        return ""
+    total = sum(channel.cells for channel in channels)
+    where = "; ".join(
+        f"{channel.channel}: {channel.cells}, from {channel.first} to {channel.last}" for channel in channels
+    )
+    return _paragraph(f"{total} cells were too absurd to be believed and were taken as missing ({where}).")
+
+
+def _verdict(phase: str, lines: list[PhaseScores]) -> str:
     bare, ours = lines[0], lines[-1]
     if not bare.mae > 0:  # NaN without a known outcome; 0 leaves nothing to compare
         return f"{phase}: there is no error to compare with."
@@ -152,7 +147,7 @@ def _verdict(phase: str, lines: list[Scores]) -> str:
 # Scores
 
 
-def _scores(scores: Mapping[str, list[Scores]]) -> str:
+def _scores(scores: Mapping[str, list[PhaseScores]]) -> str:
     explanation = (
         "Errors and widths are in standard deviations of the source. MAE and MSE: smaller is better. In 80 % and in "
         "95 %: the share of outcomes inside those intervals, best near 0.80 and 0.95. Certificate and gate: means "
@@ -162,14 +157,14 @@ def _scores(scores: Mapping[str, list[Scores]]) -> str:
     return _paragraph(explanation) + "\n".join(tables)
 
 
-def _score_table(lines: list[Scores]) -> str:
+def _score_table(lines: list[PhaseScores]) -> str:
     head = "".join(f"<th>{escape(label)}</th>" for label in ("", *COLUMNS.values()))
     body = "\n".join(_score_line(line) for line in lines)
     return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{body}\n</table></div>'
 
 
-def _score_line(line: Scores) -> str:
-    cells = "".join(f"<td>{shown(getattr(line, name))}</td>" for name in COLUMNS)
+def _score_line(line: PhaseScores) -> str:
+    cells = "".join(f"<td>{three_decimals(getattr(line, name))}</td>" for name in COLUMNS)
     ours = ' class="ours"' if line.name == OMPB else ""
     return f"<tr{ours}><td>{escape(line.name)}</td>{cells}</tr>"
 
@@ -183,7 +178,7 @@ def _figures(study: Study) -> str:
         drawings.insert(1, (certificate_figure, CERTIFICATE_CAPTION))
     if len(study.run.origins) == 1:
         drawings = drawings[-1:]  # a single forecast has no course over time
-    words = {"season": study.season, "channel": study.run.names[0]}
+    words = {"season": study.smoothing, "channel": study.run.names[0]}
     return "\n".join(
         _figure(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
     )

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 import ompb
-from ompb.bench.compare import run_references
-from ompb.datasets.demo import Phase
 from ompb.datasets.synthetic import shifted_stream
-from ompb.report.summary import Study
+from ompb.studies import Phase, Study
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON = 24, 6, 12
@@ -33,5 +31,4 @@ def small_study(certificate: bool = True) -> Study:
     run = ompb.backtest(calibrator, forecaster, rows)
     times = np.datetime64("2024-01-01T00", "h") + np.arange(len(rows))
     phases = (Phase("early", CONTEXT - 1, 100), Phase("late", 100, len(rows)))
-    references = run_references(calibrator, run, rows, SEASON)
-    return Study("A <small> run", calibrator, run, rows, times, phases, references, {"seed": "1"})
+    return Study.of(run, title="A <small> run", times=times, phases=phases, facts={"seed": "1"})

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from small_study import small_study
 
-from ompb.report.html import html_report, write_report
-from ompb.report.summary import last_certificate, score_phase, shown
+from ompb.reports import report
+from ompb.reports.html import html_report
+from ompb.reports.summary import last_certificate, three_decimals
 
 
 def test_page_holds_tables_figures_and_facts() -> None:
@@ -14,9 +15,10 @@ def test_page_holds_tables_figures_and_facts() -> None:
     page = html_report(study)
     assert page.count("<svg") == 4
     assert "<h1>A &lt;small&gt; run</h1>" in page
-    for phase in study.phases:
-        for line in score_phase(study, phase):
-            assert f"<td>{line.name}</td><td>{shown(line.mae)}</td><td>{shown(line.mse)}</td>" in page
+    for lines in study.scores().values():
+        for line in lines:
+            cells = (line.name, three_decimals(line.mae), three_decimals(line.mse))
+            assert "".join(f"<td>{cell}</td>" for cell in cells) in page
     for fact in ("<td>seed</td><td>1</td>", "24 rows", "6 rows", "12 rows", f"on {date.today().isoformat()}"):
         assert fact in page
 
@@ -33,7 +35,8 @@ def test_page_says_what_the_certificate_says_and_what_not() -> None:
 
 def test_in_sample_certificates_are_marked() -> None:
     study = small_study()
-    page = html_report(replace(study, calibrator=replace(study.calibrator, in_sample=True)))
+    in_sample = replace(study.run, calibrator=replace(study.calibrator, in_sample=True))
+    page = html_report(replace(study, run=in_sample))
     assert "source windows that the forecaster was trained on" in page
     assert "in-sample, hence optimistic" in page
 
@@ -57,7 +60,7 @@ def test_foreign_letters_and_dollars_are_drawn_without_a_warning(tmp_path: Path)
     study = small_study()
     named = replace(study, run=replace(study.run, names=("電力", "$a$ <b>")))
     path = tmp_path / "new" / "report.html"
-    write_report(named, path)
+    report(named, path)
     text = path.read_text(encoding="utf-8")
     assert "電力" in text
     assert "$a$ &lt;b&gt;" in text

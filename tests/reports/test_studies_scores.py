@@ -1,22 +1,10 @@
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from small_study import CONTEXT, HORIZON, small_study
 
 from ompb.bench.methods import BIAS_RATE
-from ompb.datasets.demo import Phase
-from ompb.report.summary import (
-    Scores,
-    error_by_row,
-    last_certificate,
-    realised_sentence,
-    rolling_mean,
-    score_phase,
-    summary,
-)
-from ompb.types import RealisedRisk
+from ompb.studies import Phase, PhaseScores
+from ompb.studies.scores import score_phase
 
 
 def pairs_one_by_one(first: int, stop: int) -> list[tuple[int, int, int]]:
@@ -37,7 +25,7 @@ def test_scores_equal_a_direct_computation_over_the_outcomes_in_the_phase(number
     run, phase = study.run, study.phases[number]
     known = tuple(np.array(pairs_one_by_one(phase.first, phase.stop)).T)
     scale = run.scale[known[2]]
-    lines = {scores.name: scores for scores in score_phase(study, phase)}
+    lines = {scores.name: scores for scores in score_phase(study.run, study.references, phase)}
     for name, forecast in study.forecasts.items():
         error = (forecast[known] - run.outcome[known]) / scale
         assert lines[name].mae == pytest.approx(np.abs(error).mean())
@@ -54,12 +42,12 @@ def test_phases_share_out_all_pairs() -> None:
     study = small_study()
     whole = Phase("whole", 0, len(study.rows))
     counts = [len(pairs_one_by_one(p.first, p.stop)) for p in study.phases]
-    parts = [score_phase(study, p)[-1].mae for p in study.phases]
-    assert score_phase(study, whole)[-1].mae == pytest.approx(np.average(parts, weights=counts))
+    parts = [lines[-1].mae for lines in study.scores().values()]
+    assert score_phase(study.run, study.references, whole)[-1].mae == pytest.approx(np.average(parts, weights=counts))
 
 
 def test_only_ours_has_intervals_gate_and_certificate() -> None:
-    *others, ours = score_phase(small_study(), small_study().phases[0])
+    *others, ours = small_study().scores()["early"]
     assert [line.name for line in others] == [
         "bare forecaster",
         "seasonal profile",
@@ -67,7 +55,7 @@ def test_only_ours_has_intervals_gate_and_certificate() -> None:
         "running bias",
         "copied residual",
     ]
-    assert others[0] == Scores("bare forecaster", others[0].mae, others[0].mse)
+    assert others[0] == PhaseScores("bare forecaster", others[0].mae, others[0].mse)
     assert None not in (ours.coverage80, ours.width80, ours.coverage95, ours.width95, ours.certificate, ours.gate)
     assert ours.width95 is not None
     assert ours.width80 is not None
@@ -78,7 +66,9 @@ def test_widths_are_in_source_standard_deviations() -> None:
     study = small_study()
     whole = Phase("whole", 0, len(study.rows) + HORIZON)
     lower, upper = study.run.interval(0.95)
-    assert score_phase(study, whole)[-1].width95 == pytest.approx(((upper - lower) / study.run.scale).mean())
+    assert score_phase(study.run, study.references, whole)[-1].width95 == pytest.approx(
+        ((upper - lower) / study.run.scale).mean()
+    )
 
 
 def test_references_are_stepped_with_the_rows_the_run_saw() -> None:
@@ -100,46 +90,3 @@ def run_window(place: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     for row in range(1, len(window)):
         window[row] = np.where(np.isnan(window[row]), window[row - 1], window[row])
     return window[-CONTEXT:]
-
-
-def test_error_by_row_averages_the_forecasts_about_it() -> None:
-    run = small_study().run
-    row = 80
-    errors = [
-        np.abs(run.mean[row - lead - run.origins[0], lead - 1] - run.outcome[row - lead - run.origins[0], lead - 1])
-        / run.scale
-        for lead in range(1, HORIZON + 1)
-    ]
-    assert error_by_row(run, run.mean)[row] == pytest.approx(np.mean(errors))
-    assert np.isnan(error_by_row(run, run.mean)[: run.origins[0] + 1]).all()
-
-
-def test_rolling_mean_skips_the_unknown() -> None:
-    values = np.array([np.nan, 2.0, np.nan, np.nan, 6.0, 8.0])
-    assert np.array_equal(rolling_mean(values, 2), [np.nan, 2.0, 2.0, np.nan, 6.0, 7.0], equal_nan=True)
-
-
-def test_last_certificate_is_the_one_the_stream_issued_last() -> None:
-    study = small_study()
-    certificate = last_certificate(study)
-    assert certificate is not None
-    assert certificate.terms()["value"] == pytest.approx(study.run.certificate["value"][-1])
-    assert (certificate.in_sample, certificate.kind, type(certificate.windows)) == (False, "freedman", int)
-    assert last_certificate(small_study(certificate=False)) is None
-
-
-def test_realised_sentence_says_how_old_the_newest_label_is() -> None:
-    study = small_study()
-    assert f"issued {study.run.realised.newest_age} rows before the last row" in realised_sentence(study)
-    nothing = replace(study.run, realised=RealisedRisk(1.0, 0.0, 0, 5, 0.05))
-    assert "nothing is proved" in realised_sentence(replace(study, run=nothing))
-
-
-def test_summary_is_strict_json() -> None:
-    study = small_study()
-    unknown = replace(study, run=replace(study.run, outcome=np.full_like(study.run.outcome, np.nan)))
-    for each in (study, unknown, small_study(certificate=False)):
-        tree = summary(each)
-        assert json.loads(json.dumps(tree, allow_nan=False)) == tree
-    assert summary(unknown)["scores"]["late"][0]["mae"] is None
-    assert summary(study)["tail_risk"].startswith("If how inputs map")

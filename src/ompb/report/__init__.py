@@ -1,1 +1,0 @@
-"""Figures and the HTML report."""

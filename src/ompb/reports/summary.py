@@ -1,0 +1,96 @@
+"""What a study found, as plain data and in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from ompb.studies import Study
+from ompb.types import Certificate
+
+# The fields of PhaseScores that tables show, and their headings.
+COLUMNS = {
+    "mae": "MAE",
+    "mse": "MSE",
+    "coverage80": "in\n80 %",
+    "width80": "width\n80 %",
+    "coverage95": "in\n95 %",
+    "width95": "width\n95 %",
+    "certificate": "certificate",
+    "gate": "gate",
+}
+# The error size, in source standard deviations, that the tail-risk sentence speaks of.
+LARGE_ERROR = 1.0
+
+
+def three_decimals(value: float | None) -> str:
+    """A number as tables show it; a dash where there is none.
+
+    >>> three_decimals(0.25), three_decimals(None), three_decimals(float("nan"))
+    ('0.250', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+def last_certificate(study: Study) -> Certificate | None:
+    """The certificate of the newest forecast; None if the run has none."""
+    terms = study.run.certificate
+    if not terms:
+        return None
+    newest: dict[str, Any] = {
+        f.name: int(terms[f.name][-1]) if f.type == "int" else float(terms[f.name][-1])
+        for f in dataclasses.fields(Certificate)
+        if f.name in terms
+    }
+    calibrator = study.calibrator
+    return Certificate(**newest, kind=calibrator.settings.kind, in_sample=calibrator.in_sample)
+
+
+def realised_sentence(study: Study) -> str:
+    """What matured outcomes prove about the issued forecasts, in words."""
+    realised = study.run.realised
+    if not realised.outcomes:
+        return "No outcome is complete yet, so nothing is proved about the forecasts issued so far."
+    return (
+        f"With confidence {1 - realised.delta:.0%}, the average risk of the forecasts issued so far is at most "
+        f"{realised.upper:.3f} (observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on "
+        f"{realised.outcomes} complete outcomes that do not overlap; the newest of those forecasts was issued "
+        f"{realised.newest_age} rows before the last row."
+    )
+
+
+def summary(study: Study) -> dict[str, Any]:
+    """Everything above as one tree of plain values, ready for JSON: no NaN, which JSON lacks, but None."""
+    calibrator = study.calibrator
+    certificate = last_certificate(study)
+    tree = {
+        "title": study.title,
+        "versions": {name: version(name) for name in ("ompb", "numpy")} | {"python": platform.python_version()},
+        "context": calibrator.context,
+        "horizon": calibrator.horizon,
+        "season": calibrator.season,
+        "channels": list(calibrator.names),
+        "forecasts": len(study.run.origins),
+        "facts": dict(study.facts),
+        "notes": list(study.notes),
+        "settings": dataclasses.asdict(calibrator.settings),
+        "scores": {phase: [dataclasses.asdict(line) for line in lines] for phase, lines in study.scores().items()},
+        "hidden": [dataclasses.asdict(cells) for cells in study.hidden()],
+        "realised": dataclasses.asdict(study.run.realised),
+        "realised_risk": realised_sentence(study),
+        "certificate": certificate.terms() if certificate else None,
+        "tail_risk": str(certificate.tail_risk(LARGE_ERROR)) if certificate else None,
+        "assumptions": list(certificate.assumptions) if certificate else [],
+    }
+    return {name: _plain(value) for name, value in tree.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

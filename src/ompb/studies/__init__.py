@@ -1,0 +1,9 @@
+"""Follow a table: learn from its first part, step through the rest, and score what was said, phase by phase."""
+
+from ompb.phases import Phase
+from ompb.studies.demo import demo_study
+from ompb.studies.follow import study
+from ompb.studies.result import HiddenCells, Study
+from ompb.studies.scores import BARE, OMPB, PhaseScores
+
+__all__ = ["BARE", "OMPB", "HiddenCells", "Phase", "PhaseScores", "Study", "demo_study", "study"]

@@ -1,0 +1,154 @@
+"""The one way to learn from the first part of a table and to follow the rest, row by row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ompb import checks
+from ompb.backtest import backtest
+from ompb.calibrator import Calibrator
+from ompb.datasets.tables import Table, read_table, regular, split_row
+from ompb.datasets.times import with_future
+from ompb.errors import OptionError, TooShortError
+from ompb.extras import extra
+from ompb.inputs import as_table
+from ompb.phases import Phase
+from ompb.settings import Settings
+from ompb.studies.parts import Parts, choose, readable
+from ompb.studies.result import Study
+from ompb.types import Forecaster
+
+with extra("report", needed_by="ompb.study"):
+    import polars as pl
+
+Place: TypeAlias = str | int  # of a table: an ISO date or date-time, or a number of rows
+Progress: TypeAlias = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+def study(
+    data: Any,
+    *,
+    source_end: Place,
+    context: int,
+    horizon: int,
+    season: int | Literal["auto"] | None = "auto",
+    forecaster: Forecaster | None = None,
+    forecasts: str | os.PathLike[str] | None = None,
+    unseen: int | float | None = None,
+    time: str | None = None,
+    phases: Mapping[str, Place] | None = None,
+    title: str | None = None,
+    facts: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Study:
+    """Learn from a table up to ``source_end``, follow the rest as a stream, and let trivial references follow too.
+
+    The last context - 1 rows before ``source_end`` fill the first window, so that the first row after it already gets
+    a forecast.
+
+    Args:
+        data: path of a CSV or Parquet file (see `ompb.datasets.tables.read_table`), a `Table`, a frame or an array
+            (T, C). Missing time stamps are inserted as missing rows.
+        source_end: where the target begins: a date, or the number of source rows.
+        context: rows in a window.
+        horizon: rows in a forecast.
+        season: rows in a season, None for no season, "auto" to find it.
+        forecaster: as `ompb.Calibrator.fit` takes it. Without one a ridge regression is fitted to the source less its
+            unseen part.
+        forecasts: path of recorded forecasts instead (see `ompb.datasets.tables.read_forecasts`).
+        unseen: rows (int) or share (float) at the source's end that the forecaster was not trained on; 0.25 for the
+            built-in one.
+        time: name of the file's time column, if it is not found by itself.
+        phases: where each phase of the target begins, in order of time, by name; each ends where the next begins.
+            By default one phase, "target".
+        title: of the report.
+        facts: for the report's table of settings, beside those that are known.
+        progress: called with (what is being done, steps done, steps in all).
+        **options: fields of `ompb.Settings`.
+
+    Raises:
+        InputError, OptionError, ForecasterError: before anything is learned, where that is possible.
+
+    >>> import numpy as np
+    >>> load = np.sin(np.arange(400) / 2)[:, None] + np.random.default_rng(0).normal(0, 0.1, (400, 1))
+    >>> result = study(load, source_end=300, context=24, horizon=4, season=None)
+    >>> result
+    Study('data, followed by ompb': 100 forecasts of 4 leads, 1 channels; phases: target)
+    >>> [line.name for line in result.scores()["target"]]
+    ['bare forecaster', 'last value', 'running bias', 'copied residual', 'ompb']
+    """
+    Settings.of(**options)
+    context, horizon = checks.count("context", context), checks.count("horizon", horizon)
+    name, table, inserted = _series(data, time)
+    source_rows = split_row(table, str(source_end))
+    if season is not None and season != "auto":
+        season = checks.count("season", season, least=2, most=source_rows, or_else="auto, None, or ")
+    _require_room(table, source_rows, context, horizon)
+    parts = choose(table, source_rows, context, horizon, forecaster, forecasts, unseen)
+    judged_by = _phases(table, parts, source_rows, phases or {"target": source_rows})
+    calibrator = Calibrator.fit(
+        parts.on_source,
+        pl.DataFrame(table.values[parts.source], schema=list(table.channels), orient="row"),
+        context=context,
+        horizon=horizon,
+        season=season,
+        unseen=parts.unseen,
+        progress=partial(progress, "Learning from the source") if progress else None,
+        **options,
+    )
+    run = backtest(
+        calibrator,
+        parts.on_stream,
+        table.values[parts.stream],
+        progress=partial(progress, "Following the target") if progress else None,
+    )
+    size = f"{len(table.values)} rows of {len(table.channels)} channels"
+    return Study.of(
+        run,
+        title=title or f"{name}, followed by ompb",
+        times=table.times[parts.stream],
+        phases=judged_by,
+        facts={"data": name, **parts.facts(table, context), **(facts or {})},
+        notes=(f"{name}: {size}, {inserted} missing time stamps inserted.", *parts.notes),
+    )
+
+
+def _series(data: Any, time: str | None) -> tuple[str, Table, int]:
+    """The data's name, its rows on even steps, and how many of them were inserted."""
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        return readable(path.name), *regular(read_table(path, time))
+    if isinstance(data, Table):
+        return "data", *regular(data)
+    values, names = as_table(data, "data")
+    return "data", *regular(Table(values, np.arange(len(values)), names, "row"))
+
+
+def _require_room(table: Table, source_rows: int, context: int, horizon: int) -> None:
+    """Refuse sizes that the source cannot fill, and times whose next ``horizon`` stamps cannot be written."""
+    if source_rows < context + horizon:
+        raise TooShortError(
+            f"the source has {source_rows} rows; it needs at least {context + horizon} (context + horizon), so move "
+            "its end, or shorten context or horizon."
+        )
+    with_future(table.times, horizon)
+
+
+def _phases(table: Table, parts: Parts, source_rows: int, begins: Mapping[str, Place]) -> tuple[Phase, ...]:
+    """The phases in rows of the stream, from where each begins in the table."""
+    edges = [split_row(table, str(place), f"phase {name!r}") for name, place in begins.items()]
+    for name, first, stop in zip(begins, edges, [*edges[1:], parts.stream.stop], strict=True):
+        if not source_rows <= first < stop:
+            raise OptionError(
+                f"phase {name!r} begins at row {first} and ends before row {stop}; phases are stretches of the target, "
+                f"rows {source_rows} to {parts.stream.stop - 1}, in order of time."
+            )
+    edges = [row - parts.stream.start for row in (*edges, parts.stream.stop)]
+    return tuple(Phase(name, first, stop) for name, first, stop in zip(begins, edges[:-1], edges[1:], strict=True))

@@ -1,0 +1,108 @@
+"""What a study hands out: a finished run, the references beside it, and the phases it is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.backtest import Run
+from ompb.bench.compare import run_references
+from ompb.calibrator import Calibrator
+from ompb.datasets.times import Times, shown
+from ompb.errors import ShapeError
+from ompb.phases import Phase
+from ompb.studies.scores import BARE, OMPB, PhaseScores, score_phase
+from ompb.types import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenCells:
+    """Cells of one channel that were taken as missing because they could not be true."""
+
+    channel: str
+    cells: int
+    first: str  # when
+    last: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """A finished run with all that a report says of it. Phases and times count the rows of the stream."""
+
+    title: str
+    run: Run
+    times: Times  # (T,) dates, or row numbers
+    phases: tuple[Phase, ...]  # one or more
+    references: Mapping[str, Floats]  # other forecasts (n, H, C) of the same origins, by name
+    facts: Mapping[str, str] = field(default_factory=dict)  # what else the reader should know: data, split, seed
+    notes: tuple[str, ...] = ()  # what the reader should be told: rows that were inserted, or not used
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        *,
+        title: str = "A stream, followed by ompb",
+        times: Times | None = None,
+        phases: Sequence[Phase] = (),
+        facts: Mapping[str, str] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Study:
+        """A run with trivial references beside it.
+
+        Without ``times`` they are the run's own, else row numbers; without phases there is one, from the first
+        forecast to the last row. Raises `ShapeError` where there is not one time for each row.
+        """
+        if times is None:
+            times = getattr(run, "times", None)  # MERGE: run.times
+        if times is None:
+            times = np.arange(len(run.rows))
+        if times.shape != run.rows.shape[:1]:
+            raise ShapeError(f"times has shape {times.shape}; accepted: ({len(run.rows)},), one for each row.")
+        whole = Phase("stream", int(run.origins[0]), len(run.rows))
+        references = run_references(run.calibrator, run, run.rows, run.calibrator.season)
+        return cls(title, run, times, tuple(phases) or (whole,), references, facts or {}, tuple(notes))
+
+    def __repr__(self) -> str:
+        count, horizon, channels = self.run.mean.shape
+        phases = ", ".join(phase.name for phase in self.phases)
+        return f"Study({self.title!r}: {count} forecasts of {horizon} leads, {channels} channels; phases: {phases})"
+
+    @property
+    def calibrator(self) -> Calibrator:
+        """The one whose stream was followed."""
+        return self.run.calibrator
+
+    @property
+    def rows(self) -> Floats:
+        """What was streamed, (T, C)."""
+        return self.run.rows
+
+    @property
+    def forecasts(self) -> dict[str, Floats]:
+        """Every forecast (n, H, C) by name: the bare one first, ours last."""
+        return {BARE: self.run.base, **self.references, OMPB: self.run.mean}
+
+    @property
+    def smoothing(self) -> int:
+        """Rows to average a curve over: a season, or a horizon where there is no season."""
+        return self.calibrator.season or self.calibrator.horizon
+
+    def scores(self) -> dict[str, list[PhaseScores]]:
+        """By phase: the bare forecaster first, then the references, ours last."""
+        return {phase.name: score_phase(self.run, self.references, phase) for phase in self.phases}
+
+    def hidden(self) -> list[HiddenCells]:
+        """Where cells were not believed, one entry for each channel that has some."""
+        return list(self._hidden_by_channel())
+
+    def _hidden_by_channel(self) -> Iterator[HiddenCells]:
+        nothing = np.zeros(self.rows.shape, dtype=bool)
+        hidden: NDArray[np.bool_] = getattr(self.run, "hidden", nothing)  # MERGE: self.run.hidden
+        for name, cells in zip(self.run.names, hidden.T, strict=True):
+            rows = np.flatnonzero(cells)
+            if len(rows):
+                yield HiddenCells(name, len(rows), shown(self.times[rows[0]]), shown(self.times[rows[-1]]))
