@@ -6,6 +6,7 @@ from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.diagnosis import Diagnosis, diagnose
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
+from ompb.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Certificate, Forecast, RealisedRisk, TailRisk
@@ -15,6 +16,8 @@ __all__ = [
     "Certificate",
     "Diagnosis",
     "Forecast",
+    "Forecaster",
+    "Query",
     "RealisedRisk",
     "Recorded",
     "Ridge",

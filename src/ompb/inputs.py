@@ -68,6 +68,8 @@ def as_row(row: Any, names: tuple[str, ...]) -> Floats:
     >>> as_row({"b": 2.0, "a": 1.0}, ("a", "b"))
     array([1., 2.])
     """
+    if type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (len(names),) and np.isfinite(row).all():
+        return row.copy()  # what a live stream mostly gets, at a tenth of the cost
     values, found = _read_row(row)
     if found is not None:
         values = values[order_of(found, names, "row")]
@@ -138,7 +140,7 @@ def _floats(values: Any, what: str) -> Floats:
         )
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
         floats = array.astype(np.float64, order="C")
-    return np.asarray(np.ma.filled(floats, np.nan))
+    return np.asarray(np.ma.filled(floats, np.nan)) if isinstance(floats, np.ma.MaskedArray) else floats
 
 
 def _require_measurable(values: Floats, names: tuple[str, ...], what: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ompb.shapes import Shape
 from ompb.types import Floats
@@ -30,8 +31,10 @@ class Scaler:
 
     centre: Annotated[Floats, Shape("N")]  # mu: (C,), read-only
     scale: Annotated[Floats, Shape("N", positive=True)]  # sigma: (C,), read-only
+    _reach: Floats = field(init=False, repr=False)  # LIMIT in the user's units: (C,)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_reach", LIMIT * self.scale)
         self.centre.flags.writeable = self.scale.flags.writeable = False
 
     @classmethod
@@ -48,7 +51,11 @@ class Scaler:
 
     def standardise(self, rows: Floats) -> Floats:
         """Rows (..., C) in source standard deviations from the source mean."""
-        return np.asarray((rows - self.centre) / self.scale)
+        return (rows - self.centre) / self.scale
+
+    def near(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which cells (..., C) lie within `LIMIT`; a missing one does not."""
+        return np.abs(rows - self.centre) <= self._reach
 
     def restore(self, rows: Floats) -> Floats:
         """Standardised rows (..., C) in the user's units."""

@@ -6,8 +6,6 @@ import copy
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
@@ -18,10 +16,9 @@ from ompb import archive
 from ompb.calibrator import Calibrator
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
-from ompb.errors import BusyError, ForecasterError, FormatError, StaleRowError, TimeOrderError
+from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
 from ompb.inputs import as_future, as_row
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
-from ompb.scaler import LIMIT
 from ompb.shapes import Shape
 from ompb.times import Grid, Stamp, as_stamp, shown
 from ompb.types import Floats, Forecast, RealisedRisk
@@ -91,14 +88,6 @@ class StreamState:
     hidden: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # cells not believed so far: (C,)
     window: Window
     online: OnlineState
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """A state, and the fingerprint of the calibrator without which it means nothing."""
-
-    calibrator: str
-    state: StreamState
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +174,9 @@ class Stream:
 
         Any of them leaves the stream as it was.
         """
-        with self._alone():
+        mark = _Mark()
+        self._enter(mark)
+        try:
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
             ahead = None if future is None else as_future(future, cal.horizon, "future")
@@ -198,6 +189,8 @@ class Stream:
             forecast, state = self._stepped(state, values, stamp, ahead, base)
             self._state = state
             return forecast
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def observe(self, at: Any, row: Any) -> None:
         """Take in a row (C,), or some of its cells (NaN elsewhere), that came late, or a revision.
@@ -208,17 +201,23 @@ class Stream:
 
         Raises `StaleRowError` for a row not yet due, or too old to be of use. The stream is then as it was.
         """
-        with self._alone():
+        mark = _Mark()
+        self._enter(mark)
+        try:
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
             late = self._late_row(state, at)
             newest = state.rows - 1
-            lanes = _standardised(cal, values)
-            hidden, online = np.abs(lanes) > LIMIT, state.online
+            far, online = ~(cal.scaler.near(values) | np.isnan(values)), state.online
+            values = np.where(far, np.nan, values)
+            hidden = far
             if newest - late <= cal.settings.patience:
-                hidden, online = cal.online.reveal_late(online, late, newest, lanes)
+                off, online = cal.online.reveal_late(online, late, newest, cal.scaler.standardise(values))
+                hidden = far | off
             window = state.window.revised(newest - late, late, np.where(hidden, np.nan, values))
             self._state = replace(state, window=window, online=online, hidden=state.hidden + hidden)
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def realised_risk(self) -> RealisedRisk:
         """What matured outcomes prove about the forecasts issued so far, at all times at once.
@@ -233,7 +232,7 @@ class Stream:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""
-        archive.write(path, "stream", _Saved(archive.fingerprint(self._calibrator), self._state))
+        archive.write(path, "stream", self._state, of=archive.fingerprint(self._calibrator))
 
     @classmethod
     def load(
@@ -241,17 +240,12 @@ class Stream:
     ) -> Stream:
         """Continue a saved stream as if it had never stopped."""
         stream = cls(calibrator, forecaster)
-        fingerprint = archive.fingerprint(calibrator)
-        saved = archive.read(path, "stream", _Saved, like=_Saved(fingerprint, stream._state))
-        if saved.calibrator != fingerprint:
-            raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
-        stream._state = saved.state
+        owner = archive.fingerprint(calibrator)
+        stream._state = archive.read(path, "stream", StreamState, of=owner, like=stream._state)
         return stream
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Only one call at a time. The mark dies with the call, however that ends."""
-        mark = _Mark()
+    def _enter(self, mark: _Mark) -> None:
+        """Only one call at a time. The mark is the caller's own and dies with the call, however that ends."""
         with self._entry:
             if self._working is not None and self._working() is not None:
                 raise BusyError(
@@ -259,20 +253,19 @@ class Stream:
                     "from its own forecaster. For several threads, give each series a stream of its own."
                 )
             self._working = weakref.ref(mark)
-        try:
-            yield
-        finally:
-            del mark  # a traceback may keep this frame alive
 
     def _stepped(
         self, state: StreamState, values: Floats, stamp: Stamp | None, future: Floats | None, base: Any
     ) -> tuple[Forecast | None, StreamState]:
         """The forecast and the state after a row (C,)."""
         cal, rules, row = self._calibrator, self._calibrator.online, state.rows
-        lanes = _standardised(cal, values)
-        hidden, guard = rules.judge(state.online, row, lanes)
-        any_hidden = bool(hidden.any())
-        if any_hidden:
+        hidden = ~(cal.scaler.near(values) | np.isnan(values))
+        lanes = cal.scaler.standardise(np.where(hidden, np.nan, values))
+        off, guard = rules.judge(state.online, row, lanes)
+        hidden |= off
+        not_believed: tuple[str, ...] = ()
+        if hidden.any():
+            not_believed = tuple(cal.names[place] for place in hidden.nonzero()[0])
             values, lanes = (np.where(hidden, np.nan, x) for x in (values, lanes))
         window = state.window.with_row(row, values)
         answer = self._base(row, window, stamp, future, base) if row + 1 >= cal.context else None
@@ -280,11 +273,11 @@ class Stream:
         if answer is None:
             online = rules.pass_over(online, row)
         else:
-            seen, said = (cal.scaler.standardise(x).T for x in (window.filled, answer))
+            seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, answer))
             issued, online = rules.issue(online, row, seen, said)
-            forecast = self._forecast(row, stamp, answer, issued, hidden)
+            forecast = self._forecast(row, stamp, answer, issued, not_believed)
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
-        hidden_so_far = state.hidden + hidden if any_hidden else state.hidden
+        hidden_so_far = state.hidden + hidden if not_believed else state.hidden
         return forecast, StreamState(row + 1, stamp is not None, newest, hidden_so_far, window, online)
 
     def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Floats | None:
@@ -343,7 +336,7 @@ class Stream:
         return int(row)
 
     def _forecast(
-        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: NDArray[np.bool_]
+        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: tuple[str, ...]
     ) -> Forecast:
         cal = self._calibrator
         moved = base + cal.scale * issued.correction.T
@@ -363,14 +356,8 @@ class Stream:
             levels=_LEVELS,
             multipliers=widths,
             certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
-            hidden=tuple(cal.names[place] for place in np.flatnonzero(hidden)),
+            hidden=hidden,
         )
-
-
-def _standardised(calibrator: Calibrator, values: Floats) -> Floats:
-    """Cells (C,) in source standard deviations; any finite number is allowed, whatever becomes of it."""
-    with np.errstate(over="ignore"):
-        return calibrator.scaler.standardise(values)
 
 
 def _newest(state: StreamState, grid: Grid) -> Stamp:

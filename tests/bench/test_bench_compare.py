@@ -12,7 +12,7 @@ def test_seasonal_profile_is_there_only_if_a_season_fits(season: int | None) -> 
     forecaster = ompb.Ridge.fit(source, 24, 3)
     calibrator = ompb.Calibrator.fit(forecaster, source, context=24, horizon=3, season=season)
     run = ompb.backtest(calibrator, forecaster, target)
-    forecasts = run_references(calibrator, run, target, season)
+    forecasts = run_references(run)
     assert ("seasonal profile" in forecasts) == (season == 12)
     assert {"last value", "running bias", "copied residual"} <= set(forecasts)
     for forecast in forecasts.values():

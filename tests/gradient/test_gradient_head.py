@@ -68,8 +68,8 @@ def test_kl_is_that_of_torch_and_of_the_core() -> None:
     # The core's law is N(w, sigma^2 P) against N(v, sigma^2 I): every lead a lane, sigma the prior's, P diagonal.
     by_lead = (values.mT.reshape(-1, HORIZON + 1).numpy() for values in (head.mean, (2 * head.log_sd).exp()))
     mean, variance = by_lead
-    covariance = np.einsum("ni,ij->nij", variance / PRIOR_SD**2, np.eye(HORIZON + 1))
-    core = gaussian_kl(mean[:, None, None], covariance[:, None], np.full((len(mean), 1), PRIOR_SD**2))
+    root = np.einsum("ni,ij->nij", np.sqrt(variance) / PRIOR_SD, np.eye(HORIZON + 1))
+    core = gaussian_kl(mean[:, None, None], root[:, None], np.full((len(mean), 1), PRIOR_SD**2))
     np.testing.assert_allclose(kl.item(), core.sum(), rtol=1e-12)
 
 

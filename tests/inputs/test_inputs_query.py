@@ -187,7 +187,7 @@ def test_messages_name_the_place_and_the_time() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [TypeError, KeyError, ZeroDivisionError, MemoryError, RecursionError, AssertionError, ShapeError, BusyError],
+    [TypeError, KeyError, ZeroDivisionError, MemoryError, RecursionError, AssertionError, ShapeError],
 )
 def test_whatever_it_raises_is_the_cause(error: type[Exception]) -> None:
     def failing(_: Floats) -> Floats:
@@ -197,6 +197,14 @@ def test_whatever_it_raises_is_the_cause(error: type[Exception]) -> None:
         asked(failing)
     assert isinstance(caught.value.__cause__, error)
     assert isinstance(caught.value, OmpbError)
+
+
+def test_a_forecaster_that_calls_a_busy_stream_is_told_so() -> None:
+    def failing(_: Floats) -> Floats:
+        raise BusyError("at work")
+
+    with pytest.raises(BusyError, match="at work"):
+        asked(failing)
 
 
 def test_what_it_says_of_itself_stands_and_stopping_is_no_failure() -> None:

@@ -1,5 +1,6 @@
 """A small finished run that the report tests share."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -18,7 +19,8 @@ def fitted(certificate: bool = True) -> tuple[Any, ompb.Calibrator, Floats]:
     source, target = shifted_stream("level", seed=1, source_rows=700, target_rows=160, channels=2, season=SEASON)
     forecaster = ompb.Ridge.fit(source[:500], CONTEXT, HORIZON)
     options: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, "unseen": 200}
-    calibrator = ompb.Calibrator.fit(forecaster, source, certificate=certificate, **options)
+    times = np.datetime64("2024-01-01T00", "h") + np.arange(-len(source), 0)
+    calibrator = ompb.Calibrator.fit(forecaster, source, certificate=certificate, times=times, **options)
     return forecaster, calibrator, target
 
 
@@ -28,7 +30,12 @@ def small_study(certificate: bool = True) -> Study:
     forecaster, calibrator, target = fitted(certificate)
     rows = target.copy()
     rows[60:63, 0] = np.nan
-    run = ompb.backtest(calibrator, forecaster, rows)
     times = np.datetime64("2024-01-01T00", "h") + np.arange(len(rows))
+    run = ompb.backtest(calibrator, forecaster, rows, times=times)
     phases = (Phase("early", CONTEXT - 1, 100), Phase("late", 100, len(rows)))
-    return Study.of(run, title="A <small> run", times=times, phases=phases, facts={"seed": "1"})
+    return Study.of(run, title="A <small> run", phases=phases, facts={"seed": "1"})
+
+
+def renamed(run: ompb.Run, names: tuple[str, ...]) -> ompb.Run:
+    """The run with other names for its channels."""
+    return dataclasses.replace(run, calibrator=dataclasses.replace(run.calibrator, names=names))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from small_study import CONTEXT, fitted, small_study
+from small_study import CONTEXT, fitted, renamed, small_study
 
 import ompb
 from ompb.datasets.tables import Table, read_forecasts, write_table
@@ -65,7 +65,7 @@ def test_hidden_cells_are_told_with_channel_and_time() -> None:
 @pytest.mark.parametrize("name", ["=1+1", "+a", "-b", "@sum", "\tx", "\ry"])
 def test_names_that_a_spreadsheet_would_run_are_quoted_in_csv_alone(name: str, tmp_path: Path) -> None:
     study = small_study()
-    run = replace(study.run, names=(name, "plain-b"), mean=-study.run.mean)
+    run = replace(renamed(study.run, (name, "plain-b")), mean=-study.run.mean)
     columns = forecast_columns(replace(study, run=run))
     for file in ("forecasts.csv", "forecasts.parquet"):
         write_table(tmp_path / file, columns)
@@ -77,7 +77,7 @@ def test_names_that_a_spreadsheet_would_run_are_quoted_in_csv_alone(name: str, t
 
 def test_quoted_names_are_read_back_as_they_were(tmp_path: Path) -> None:
     study = small_study()
-    named = replace(study, run=replace(study.run, names=("=1+1", "b")))
+    named = replace(study, run=renamed(study.run, ("=1+1", "b")))
     table = Table(study.rows, study.times.astype("datetime64[us]"), ("=1+1", "b"), "date")
     recorded = read_forecasts(write_results(named, tmp_path)["Forecasts"], table, study.calibrator.horizon)
     assert np.allclose(recorded[study.run.origins], study.run.mean)

@@ -3,7 +3,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from small_study import small_study
+from small_study import renamed, small_study
 
 from ompb.reports import report
 from ompb.reports.html import html_report
@@ -58,7 +58,7 @@ def test_page_needs_no_network_and_its_identifiers_are_unique() -> None:
 
 def test_foreign_letters_and_dollars_are_drawn_without_a_warning(tmp_path: Path) -> None:
     study = small_study()
-    named = replace(study, run=replace(study.run, names=("電力", "$a$ <b>")))
+    named = replace(study, run=renamed(study.run, ("電力", "$a$ <b>")))
     path = tmp_path / "new" / "report.html"
     report(named, path)
     text = path.read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ import pytest
 
 import ompb
 from ompb.datasets.tables import Table
-from ompb.errors import InputError, OptionError, ShapeError, TimeOrderError, TooShortError
-from ompb.studies import Phase, Study, demo_study, study
+from ompb.errors import InputError, OptionError, TimeOrderError, TooShortError
+from ompb.studies import Phase, demo_study, study
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SOURCE, ROWS = 24, 6, 300, 400
@@ -152,9 +152,3 @@ def test_the_demo_has_its_three_phases() -> None:
     assert found.facts["data"] == "made up, hourly, seed 3"
     bare, ours = (found.scores()["concept shift"][place] for place in (0, -1))
     assert ours.mae < bare.mae
-
-
-def test_a_study_of_a_run_needs_a_time_for_each_row() -> None:
-    run = study(load(), source_end=SOURCE, **SIZES).run
-    with pytest.raises(ShapeError, match=r"times has shape \(3,\); accepted: \(123,\)"):
-        Study.of(run, times=np.arange(3))

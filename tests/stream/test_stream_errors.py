@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,7 +252,7 @@ def test_files_that_are_not_ours(tmp_path: Path) -> None:
     path = tmp_path / "cal.ompb"
     with pytest.raises(errors.FormatError, match="no file"):
         ompb.Calibrator.load(path)
-    path.write_bytes(b"not a zip")
+    path.write_bytes(b"not one of ours")
     with pytest.raises(errors.FormatError, match="not a readable"):
         ompb.Calibrator.load(path)
     cal.save(path)
@@ -291,7 +292,7 @@ def test_a_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     def full_disk(*_: Any, **__: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(np.lib.format, "write_array", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="no space"):
         cal.save(path)
     assert path.read_bytes() == before

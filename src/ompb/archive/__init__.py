@@ -28,23 +28,30 @@ ALLOWANCE, GROWTH = 4096, 16  # bytes by which, and times by which, a header may
 _Value = TypeVar("_Value")
 
 
-def write(path: PathLike, kind: str, value: Any) -> None:
+def write(path: PathLike, kind: str, value: Any, *, of: str = "") -> None:
     """Write a value class, whole or not at all: an existing file is replaced in one move.
 
-    Raises `FormatError`, before anything is written, for a value that could not be read again.
+    ``of`` is the fingerprint of what the value belongs to and means nothing without. Raises `FormatError`, before
+    anything is written, for a value that could not be read again.
     """
     tree, arrays = encode(value)
     try:
         decode(type(value), tree, arrays)
     except FormatError as error:
         raise FormatError(f"this {kind} cannot be saved: {error}. The file {path} is as it was.") from error
-    pieces = pack(_text(kind, tree), arrays)
+    pieces = pack(_text(kind, of, tree), arrays)
     with replacing(path) as part, part.open("wb") as file:
         file.writelines(pieces)
 
 
 def read(
-    path: PathLike, kind: str, cls: type[_Value], *, like: _Value | None = None, at_most: int | None = None
+    path: PathLike,
+    kind: str,
+    cls: type[_Value],
+    *,
+    of: str = "",
+    like: _Value | None = None,
+    at_most: int | None = None,
 ) -> _Value:
     """Read a value class back, bit for bit. Raises `FormatError`; the file is never changed.
 
@@ -52,6 +59,7 @@ def read(
         path: a file that `write` made.
         kind: the word it was written under.
         cls: its class, whose type hints the file is held against.
+        of: the fingerprint it was written with.
         like: a value of the same classes, lengths, shapes and dtypes throughout. It also bounds the file's length.
         at_most: bytes; a longer file is refused before it is read.
     """
@@ -59,7 +67,7 @@ def read(
     with _reading(path):
         text, arrays = unpack(_content(path, min(limits, default=None)))
         opened = parse(text)
-    tree = _tree_of(opened, kind, path)
+    tree = _tree_of(opened, kind, of, path)
     with _reading(path):
         value = decode(cls, tree, arrays)
         if like is not None:
@@ -70,17 +78,18 @@ def read(
 def fingerprint(value: Any) -> str:
     """The same for value classes that would be written alike, and for no others: the checksum of such a file."""
     tree, arrays = encode(value)
-    return pack(_text("", tree), arrays)[1].decode()
+    return pack(_text("", "", tree), arrays)[1].decode()
 
 
-def _text(kind: str, tree: Any) -> str:
-    return json.dumps({"format": "ompb", "version": VERSION, "kind": kind, "tree": tree}, separators=(",", ":"))
+def _text(kind: str, of: str, tree: Any) -> str:
+    entries = {"format": "ompb", "version": VERSION, "kind": kind, "of": of, "tree": tree}
+    return json.dumps(entries, separators=(",", ":"))
 
 
 def _longest(kind: str, like: Any) -> int:
     """Bytes of a file of a value like this one: a number of it takes two characters or more, and can take 25."""
     tree, arrays = encode(like)
-    head, body = lengths(_text(kind, tree), arrays)
+    head, body = lengths(_text(kind, "", tree), arrays)
     return ALLOWANCE + GROWTH * head + body
 
 
@@ -102,7 +111,10 @@ def _content(path: PathLike, at_most: int | None) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise FormatError("it is a folder, a device or a pipe")
         if at_most is not None and found.st_size > at_most:
-            raise FormatError(f"it has {found.st_size} bytes, more than the {at_most} that such a file can have")
+            raise FormatError(
+                f"it has {found.st_size} bytes, more than the {at_most} that such a file can have; it may belong to "
+                "another calibrator"
+            )
         start = file.read(DIGEST.stop)
         if start.startswith(ZIPPED):
             raise FormatError("it was written by an earlier, unreleased version: fit and save again")
@@ -116,7 +128,7 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _tree_of(opened: Any, kind: str, path: PathLike) -> Any:
+def _tree_of(opened: Any, kind: str, of: str, path: PathLike) -> Any:
     """The tree in a file's text, if format, version and kind are those asked for."""
     if not isinstance(opened, dict) or opened.get("format") != "ompb":
         raise FormatError(f"{path} is not an ompb file; files written by save() are accepted.")
@@ -132,6 +144,8 @@ def _tree_of(opened: Any, kind: str, path: PathLike) -> Any:
     if opened.get("kind") != kind:
         held = str(opened.get("kind"))
         raise FormatError(f"{path} holds a {held:.40}, not a {kind}; load it with the class that wrote it.")
-    if opened.keys() != {"format", "version", "kind", "tree"}:
+    if opened.keys() != {"format", "version", "kind", "of", "tree"}:
         raise FormatError(f"{path} says more or less of itself than a file of version {VERSION}; write it again.")
+    if opened["of"] != of:
+        raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
     return opened["tree"]

@@ -8,8 +8,6 @@ from ompb.backtest import Run
 from ompb.bench.contract import Task, snapshots
 from ompb.bench.methods import make, unfit
 from ompb.bench.protocols import HONEST, Clock
-from ompb.calibrator import Calibrator
-from ompb.inputs import as_rows
 from ompb.types import Floats
 from ompb.windows import fill_forward
 
@@ -17,29 +15,34 @@ from ompb.windows import fill_forward
 SHOWN = {"seasonal profile": "profile", "last value": "last", "running bias": "bias", "copied residual": "copy"}
 
 
-def run_references(calibrator: Calibrator, run: Run, rows: object, season: int | None) -> dict[str, Floats]:
-    """Forecasts (n, H, C) of every trivial method, by shown name, for the n origins of ``run``, learned honestly.
+def run_references(run: Run) -> dict[str, Floats]:
+    """Forecasts (n, H, C) of every trivial method, by shown name, for the n origins of a run, learned honestly.
 
-    ``rows`` are those the run was made from. The base forecast itself is left out, since ``run.base`` has it, and so
-    is the seasonal profile where no whole season fits into the window.
+    The base forecast itself is left out, since ``run.base`` has it, and so is the seasonal profile where no whole
+    season fits into the window.
     """
-    values = as_rows(rows, "rows").values
+    calibrator = run.calibrator
     context, horizon = calibrator.context, calibrator.horizon
     task = Task(
         context=context,
         horizon=horizon,
-        season=season,
+        season=calibrator.season,
         protocol=HONEST,
-        source=values[:0],
+        source=run.rows[:0],
         source_base=run.base[:0],
         trainable=False,
         seed=0,
     )
     methods = {shown: make(name, task) for shown, name in SHOWN.items() if unfit(name, task) is None}
     forecasts = {shown: np.empty_like(run.base) for shown in methods}
-    filled = fill_forward(values, calibrator.centre)
-    stream = snapshots(values, filled, run.base, Clock(HONEST, horizon, context - 1), context)
-    for place, snapshot in enumerate(stream):
+    # a forecaster need not speak at every row; what was not said is NaN, and so is what would be learned from it
+    base = np.full((len(run.rows) - context + 1, *run.base.shape[1:]), np.nan)
+    base[run.origins - context + 1] = run.base
+    places = {int(origin): place for place, origin in enumerate(run.origins)}
+    filled = fill_forward(run.rows, calibrator.centre)
+    for snapshot in snapshots(run.rows, filled, base, Clock(HONEST, horizon, context - 1), context):
         for shown, method in methods.items():
-            forecasts[shown][place] = method.step(snapshot).mean
+            said = method.step(snapshot).mean
+            if snapshot.origin in places:
+                forecasts[shown][places[snapshot.origin]] = said
     return forecasts

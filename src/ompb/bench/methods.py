@@ -182,7 +182,8 @@ class _Copy:
 
     def step(self, snapshot: Snapshot) -> Prediction:
         for pair in self.pairs.completed(snapshot):
-            self.residual = np.where(np.isnan(pair.outcome), 0.0, pair.outcome - pair.base)
+            residual = pair.outcome - pair.base
+            self.residual = np.where(np.isnan(residual), 0.0, residual)
         return Prediction(snapshot.base + self.residual)
 
 

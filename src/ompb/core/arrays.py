@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,5 +41,11 @@ def over_series(per_lane: Array, channels: int) -> Array:
     xp = namespace(per_lane)
     shape = per_lane.shape
     lanes = xp.reshape(per_lane, (shape[0] // channels, channels, -1))
-    mean = xp.matmul(xp.full((1, channels), 1 / channels, dtype=per_lane.dtype, device=per_lane.device), lanes)
+    mean = xp.matmul(_shares(channels, xp, per_lane.dtype, per_lane.device), lanes)
     return xp.reshape(mean, (shape[0] // channels, *shape[1:]))
+
+
+@lru_cache(maxsize=64)
+def _shares(channels: int, xp: Any, dtype: Any, device: Any) -> Array:
+    """What each channel counts in a mean, (1, channels)."""
+    return xp.full((1, channels), 1 / channels, dtype=dtype, device=device)

@@ -15,6 +15,7 @@ drowned by the many far ones. The gate is the mass off the backbone. Before any 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Literal
 
 from ompb.core.arrays import Array, namespace, over_series, zeros
@@ -64,6 +65,11 @@ class Gate:
         leads = 1 / xp.arange(1, horizon + 1, dtype=prior.dtype, device=prior.device)
         return cls(prior, backbone, leads, channels, options)
 
+    @cached_property
+    def everyone(self) -> Array:
+        """Ones: (K,)."""
+        return namespace(self.prior).ones_like(self.prior)
+
     def start(self, lanes: int) -> GateState:
         """Nothing heard of N lanes yet."""
         return GateState(zeros(self.prior, lanes, self.prior.shape[0]), zeros(self.prior, lanes))
@@ -87,14 +93,13 @@ class Gate:
         loss, rows = state.loss, state.rows
         if self.options.mode == "shared":
             loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
-        mean = loss / xp.maximum(rows, TINY)[:, None]
-        smoothed = loss + self.options.caution * xp.min(mean, axis=1)[:, None]
-        log_loss = xp.log(smoothed + TINY)
+        least = xp.min(loss, axis=1) / xp.maximum(rows, TINY)
+        log_loss = xp.log(loss + (self.options.caution * least + TINY)[:, None])
         log_odds = self.options.evidence * (xp.matmul(log_loss, self.backbone)[:, None] - log_loss)
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
         if self.options.mode == "open":
             odds = odds * (1 - self.backbone)
-        return odds / xp.vecdot(odds, xp.ones_like(self.prior))[:, None]
+        return odds / xp.matmul(odds, self.everyone)[:, None]
 
     def weights(self, state: GateState, belief: Array) -> Array:
         """Weights (N, K) the forecast is mixed with: the belief, or the backbone alone where the gate is closed."""

@@ -1,7 +1,6 @@
 r"""The guard: one absurd number must not poison a stream.
 
-A cell y is taken as missing where it lies more than `LIMIT` source standard deviations from the source mean (squares
-and inverses must stay exact), or where
+A cell y is taken as missing where
 
 .. math:: |y - \hat y_1| > \text{threshold} \cdot \max(s_1, 1)
 
@@ -16,7 +15,6 @@ from typing import Annotated
 
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.ledger import Entry
-from ompb.scaler import LIMIT
 from ompb.shapes import Shape
 
 
@@ -24,7 +22,7 @@ from ompb.shapes import Shape
 class GuardOptions:
     """Of the guard."""
 
-    threshold: float | None = 20.0  # in standard deviations; None: every cell within `LIMIT` is believed
+    threshold: float | None = 20.0  # in standard deviations; None: every cell is believed
     rows: int = 6  # cells in a row that are not believed
 
 
@@ -36,6 +34,7 @@ class GuardState:
     sd: Annotated[Array, Shape("N H")]
     origin: int | None  # of the newest forecast
     off: Annotated[Array, Shape("N")]
+    calm: bool  # none was
 
 
 @dataclass(frozen=True)
@@ -46,18 +45,20 @@ class Guard:
 
     def start(self, like: Array) -> GuardState:
         """Nothing was forecast yet; ``like`` is any (N, H) array."""
-        return GuardState(zeros(like, *like.shape), zeros(like, *like.shape), None, zeros(like, like.shape[0]))
+        return GuardState(zeros(like, *like.shape), zeros(like, *like.shape), None, zeros(like, like.shape[0]), True)
 
     def judge(self, state: GuardState, row: int, values: Array) -> tuple[Array, GuardState]:
         """Which cells (N,) of the newest row to hide, by the newest forecast of it."""
         xp = namespace(values)
-        beyond = xp.abs(values) > LIMIT
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
         if self.options.threshold is None or lead >= state.mean.shape[1]:
-            return beyond, state
+            return xp.zeros_like(values) > 0, state
         off = self._off(values, state.mean[:, lead], state.sd[:, lead])
-        run = xp.where(off, state.off + 1, xp.where(xp.isfinite(values), 0.0, state.off))
-        return beyond | (off & (run <= self.options.rows)), GuardState(state.mean, state.sd, state.origin, run)
+        if state.calm and not bool(xp.any(off)):
+            return off, state
+        run = xp.where(off | xp.isnan(values), state.off + off, 0.0)  # a missing cell says nothing
+        calm = not bool(xp.any(run > 0))
+        return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)
 
     def judge_late(self, page: Entry, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page.
@@ -65,17 +66,16 @@ class Guard:
         Late cells are few, so none is believed for its company.
         """
         xp = namespace(values)
-        beyond = xp.abs(values) > LIMIT
         if self.options.threshold is None:
-            return beyond
+            return xp.zeros_like(values) > 0
         spoken = page.precision > 0  # (N, H), newest origin first
         newest = (xp.arange(spoken.shape[0]), xp.argmax(xp.astype(spoken, xp.int8), axis=1))
         sd = 1 / xp.where(spoken, page.precision, 1.0)[newest]
-        return beyond | (xp.any(spoken, axis=1) & self._off(values, page.mean[newest], sd))
+        return xp.any(spoken, axis=1) & self._off(values, page.mean[newest], sd)
 
     def issue(self, state: GuardState, origin: int, mean: Array, sd: Array) -> GuardState:
         """A forecast (N, H) was issued."""
-        return GuardState(mean, sd, origin, state.off)
+        return GuardState(mean, sd, origin, state.off, state.calm)
 
     def _off(self, values: Array, mean: Array, sd: Array) -> Array:
         """Cells (N,) far from their forecast; a missing one is not."""

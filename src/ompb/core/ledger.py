@@ -21,11 +21,9 @@ from ompb.shapes import Shape
 class Entry(NamedTuple):
     """What was issued, lead by lead. On a page, place h-1 is what origin r-h said of row r."""
 
-    base: Annotated[Array, Shape("N P")]  # the base forecast: (N, H)
-    corrections: Annotated[Array, Shape("N K P")]  # the members' corrections to it: (N, K, H)
+    forecasts: Annotated[Array, Shape("N K P")]  # the voices': (N, K, H)
     mean: Annotated[Array, Shape("N P")]  # the issued mean: (N, H)
     precision: Annotated[Array, Shape("N P")]  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
-    shrink: Annotated[Array, Shape("N P")]  # 1 / (1 + leverage): (N, H)
 
 
 @dataclass(frozen=True)
@@ -33,24 +31,26 @@ class Ledger:
     """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
     pages: Entry  # R pages of H leads each, in one axis: (N, ..., R * H)
+    shrink: Annotated[Array, Shape("N RR 1")]  # 1 / (1 + leverage) by origin, a ring
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod
-    def empty(cls, like: Array, members: int, patience: int) -> Ledger:
+    def empty(cls, like: Array, voices: int, patience: int) -> Ledger:
         """Nothing issued yet; ``like`` is any (N, H) array."""
         lanes, horizon = like.shape
         pages = patience + horizon + 2  # the row to come, those it is late by, those ahead, and a dead page
-        base, mean, precision, shrink = (zeros(like, lanes, pages * horizon) for _ in range(4))
-        entry = Entry(base, zeros(like, lanes, members, pages * horizon), mean, precision, shrink)
-        return cls(entry, zeros(like, lanes, pages) > 0)
+        forecasts, mean, precision = (zeros(like, lanes, *more, pages * horizon) for more in ((voices,), (), ()))
+        entry = Entry(forecasts, mean, precision)
+        return cls(entry, zeros(like, lanes, 2 * pages, 1), zeros(like, lanes, pages) > 0)
 
     @property
     def horizon(self) -> int:
         """H."""
-        return int(self.pages.base.shape[1]) // int(self.learned.shape[1])
+        return int(self.pages.mean.shape[1]) // int(self.learned.shape[1])
 
-    def issue(self, origin: int, entry: Entry) -> None:
+    def issue(self, origin: int, entry: Entry, shrink: Array) -> None:
         """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
+        push(self.shrink, origin, shrink[:, None])
         for here, leads in self._places(origin):
             for pages, values in zip(self.pages, entry, strict=True):
                 pages[..., here] = values[..., leads]
@@ -59,6 +59,10 @@ class Ledger:
         """No forecast was issued at this origin."""
         for here, _ in self._places(origin):
             self.pages.precision[..., here] = 0.0
+
+    def shrink_at(self, row: int) -> Array:
+        """1 / (1 + leverage) of the forecasts that spoke of a row, by lead: a view (N, H)."""
+        return before(self.shrink, row, self.horizon)[..., 0]
 
     def page(self, row: int) -> Entry:
         """All that was said of a row: views (N, ..., H)."""
@@ -74,7 +78,7 @@ class Ledger:
         """The cells (N,) of a row that are learned from now on."""
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
-        return Ledger(self.pages, learned)
+        return Ledger(self.pages, self.shrink, learned)
 
     def _places(self, origin: int) -> list[tuple[slice, slice]]:
         """Where the leads of an origin go, and which leads.

@@ -5,6 +5,7 @@ A member is one class in one file of `ompb.core.members`; it joins by being impo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -73,8 +74,7 @@ class Mixture:
 
     def speak(self, states: States, seen: tuple[Array, ...]) -> Speech:
         """What all voices say of n windows: corrections (N, K, n, H), leverage (N, K, n)."""
-        parts = [member.speak(*pair) for member, *pair in zip(self.members, states, seen, strict=True)]
-        return _joined(parts)
+        return _joined([m.speak(state, one) for m, state, one in zip(self.members, states, seen, strict=True)])
 
     def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Speech, States]:
         """What all voices say of the window of a new origin, and their states after it."""
@@ -83,15 +83,15 @@ class Mixture:
 
     def pass_over(self, states: States, origin: int) -> States:
         """The states after an origin without a forecast."""
-        return self._each("pass_over", states, origin)
+        return self._each(states, lambda member, state: member.pass_over(state, origin))
 
     def learn(self, states: States, row: int, residual: Array, observed: Array) -> States:
         """The states once the newest row is known."""
-        return self._each("learn", states, row, residual, observed)
+        return self._each(states, lambda member, state: member.learn(state, row, residual, observed))
 
     def learn_late(self, states: States, row: int, newest: int, residual: Array, observed: Array) -> States:
         """The states once an older row is known."""
-        return self._each("learn_late", states, row, newest, residual, observed)
+        return self._each(states, lambda member, state: member.learn_late(state, row, newest, residual, observed))
 
     def shift(self, states: States) -> Array:
         """KL of each voice's law to the one it started with, (N, K); 0 for those that never move."""
@@ -102,12 +102,21 @@ class Mixture:
             parts.append(zeros(self.noise, self.noise.shape[0], len(member.names)) if shift is None else shift)
         return xp.concat(parts, axis=1)
 
-    def _each(self, method: str, states: States, *arguments: Any) -> States:
+    def _each(self, states: States, change: Callable[[Voices, MemberState], Any]) -> States:
+        """The next states; members without one never change."""
         pairs = zip(self.members, states, strict=True)
-        return tuple(getattr(member, method)(state, *arguments) for member, state in pairs)
+        return tuple(None if state is None else change(member, state) for member, state in pairs)
 
 
 def _joined(parts: list[Speech]) -> Speech:
-    """Several members' speech as one, voices in their order."""
+    """Several members' speech as one, voices in their order; no doubt is a leverage of zero."""
     xp = namespace(parts[0].corrections)
-    return Speech(*(xp.concat(field, axis=1) for field in zip(*parts, strict=True)))
+    corrections = xp.concat([part.corrections for part in parts], axis=1)
+    leverage = xp.zeros_like(corrections[..., 0])
+    first = 0
+    for part in parts:
+        last = first + part.corrections.shape[1]
+        if part.leverage is not None:
+            leverage[:, first:last] = part.leverage
+        first = last
+    return Speech(corrections, leverage)

@@ -92,7 +92,7 @@ class Online:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
-        labels = _labels(page, values, known)
+        labels = self._labels(page, values, known)
         members, gate = state.members, state.gate
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
@@ -100,7 +100,7 @@ class Online:
         return OnlineState(
             members=members,
             gate=gate,
-            intervals=self._learn_intervals(state, page, labels),
+            intervals=self._learn_intervals(state, row, page, labels),
             guard=guard,
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
@@ -116,7 +116,7 @@ class Online:
         hidden = self.guard.judge_late(page, values)
         learned = state.ledger.is_learned(row)
         news = namespace(values).isfinite(values) & ~hidden & ~learned
-        labels = _labels(page, values, news)
+        labels = self._labels(page, values, news)
         members, gate = state.members, state.gate
         if self.learns:
             members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
@@ -125,7 +125,7 @@ class Online:
             state,
             members=members,
             gate=gate,
-            intervals=self._learn_intervals(state, page, labels),
+            intervals=self._learn_intervals(state, row, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
         )
 
@@ -138,10 +138,10 @@ class Online:
         belief = self.gate.belief(state.gate)
         weights = self.gate.weights(state.gate, belief) if self.learns else belief
         correction = xp.matmul(weights[:, None], corrections)[:, 0]
-        leverage = xp.vecdot(weights, speech.leverage[..., 0])
+        leverage = xp.vecdot(weights, xp.asarray(speech.leverage)[..., 0])
         sd = self.intervals.sd(state.intervals, leverage)
-        mean, shrink = base + correction, (1 / (1 + leverage))[:, None] * xp.ones_like(sd)
-        state.ledger.issue(origin, Entry(base, corrections, mean, 1 / sd, shrink))
+        mean = base + correction
+        state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), 1 / (1 + leverage))
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, belief, speech)
@@ -167,15 +167,15 @@ class Online:
         state.ledger.pass_over(origin)
         return replace(state, members=self.mixture.pass_over(state.members, origin))
 
-    def _learn_intervals(self, state: OnlineState, page: Entry, labels: Labels) -> IntervalState:
-        return self.intervals.learn(state.intervals, labels.issued_error, page.precision, page.shrink, labels.observed)
+    def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
+        shrink = state.ledger.shrink_at(row)
+        return self.intervals.learn(state.intervals, labels.issued_error, page.precision, shrink, labels.observed)
 
-
-def _labels(page: Entry, values: Array, known: Array) -> Labels:
-    """The labels that the known cells (N,) of a row give to what was said of it."""
-    xp = namespace(values)
-    observed = xp.astype(known[:, None] & (page.precision > 0), values.dtype)
-    outcome = xp.where(known, values, 0.0)[:, None]
-    residual = (outcome - page.base) * observed
-    errors = (residual[:, None] - page.corrections) * observed[:, None]
-    return Labels(residual, errors, (outcome - page.mean) * observed, observed)
+    def _labels(self, page: Entry, values: Array, known: Array) -> Labels:
+        """The labels that the known cells (N,) of a row give to what was said of it."""
+        xp = namespace(values)
+        observed = xp.astype(known[:, None] & (page.precision > 0), values.dtype)
+        outcome = xp.where(known, values, 0.0)[:, None]
+        errors = (outcome[:, None] - page.forecasts) * observed[:, None]
+        residual = xp.matmul(self.mixture.backbone, errors)  # the backbone's own error
+        return Labels(residual, errors, (outcome - page.mean) * observed, observed)

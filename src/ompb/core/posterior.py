@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 from ompb.core.arrays import Array, contiguous, namespace, zeros
@@ -46,11 +47,11 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
        S' = S - \frac{S f f^T}{1 + q + \sqrt{1 + q}}
     """
     xp = namespace(root)
-    f = xp.matmul(xp.matrix_transpose(root), phi[..., None])
-    u = xp.matmul(root, f)
-    q = xp.vecdot(f[..., 0], f[..., 0])
-    along = u / (1 + q + xp.sqrt(1 + q))[..., None, None]
-    return q, u[..., 0] / (1 + q)[..., None], root - along * xp.matrix_transpose(f)
+    f = xp.matmul(phi[..., None, :], root)  # as a row
+    u = xp.matmul(root, xp.matrix_transpose(f))[..., 0]
+    q = xp.vecdot(f, f)[..., 0]
+    along = u / (1 + q + xp.sqrt(1 + q))[..., None]
+    return q, u / (1 + q)[..., None], root - along[..., None] * f
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -116,10 +117,15 @@ class Recursion:
         """H."""
         return int(self.source.shape[1])
 
-    @property
+    @cached_property
     def omega(self) -> Array:
-        """What forgetting takes between two refills: (M,)."""
-        return 1 - self.discounts**REFILL_EVERY
+        """What forgetting takes between two refills, by head: (M, 1, 1)."""
+        return (1 - self.discounts**REFILL_EVERY)[:, None, None]
+
+    @cached_property
+    def fading(self) -> Array:
+        """What a row does to the root of P, 1 / sqrt(lambda), by head: (M, 1, 1)."""
+        return (1 / namespace(self.discounts).sqrt(self.discounts))[:, None, None]
 
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
@@ -134,7 +140,7 @@ class Recursion:
 
     def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Posterior]:
         """The inputs of an origin, whitened (N, F), fix its gains. Returns the leverage phi^T P phi (N, M), too."""
-        q, gain, root = rank_one(self._faded(state), phi[:, None])
+        q, gain, root = rank_one(state.root * self.fading, phi[:, None])
         push(state.phi, origin, phi)
         push(state.gains, origin, gain)
         return q, self._moved_on(state, origin, root)
@@ -145,7 +151,7 @@ class Recursion:
         push(state.gains, origin, 0.0)
         if state.first is None:
             return state
-        return self._moved_on(state, origin, self._faded(state))
+        return self._moved_on(state, origin, state.root * self.fading)
 
     def absorb(self, state: Posterior, row: int, residual: Array, observed: Array) -> Posterior:
         """The newest row has arrived: residual (N, H) of lead h of origin row - h; observed (N, H) is 1 where known."""
@@ -154,11 +160,12 @@ class Recursion:
         xp = namespace(residual)
         forecast = xp.vecdot(state.mean, before(state.phi, row, self.leads)[:, None])
         innovation = (residual[:, None] - forecast) * observed[:, None]
-        mean = state.mean + before(state.gains, row, self.leads) * innovation[..., None]
+        mean = before(state.gains, row, self.leads) * innovation[..., None]
+        mean += state.mean
         state.imputed[:, :, row % (self.patience + 2)] = forecast
         for place, pull in self._pulls(state, row):
             mean[:, :, place] -= xp.matmul(pull, (mean[:, :, place] - self.source[:, None, place])[..., None])[..., 0]
-        return replace(state, mean=mean)
+        return Posterior(mean, state.root, state.phi, state.gains, state.pulls, state.imputed, state.first)
 
     def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
         """Labels of an older row arrived while ``newest`` is the newest one: as if they had come on time."""
@@ -176,10 +183,6 @@ class Recursion:
                 delta[:, :, place] -= xp.matmul(pull, delta[:, :, place][..., None])[..., 0]
         return replace(state, mean=state.mean + delta)
 
-    def _faded(self, state: Posterior) -> Array:
-        """The root of P / lambda."""
-        return state.root / namespace(state.root).sqrt(self.discounts)[:, None, None]
-
     def _moved_on(self, state: Posterior, origin: int, root: Array) -> Posterior:
         """The state after an origin, with the source's word put back where that is due."""
         xp = namespace(root)
@@ -187,15 +190,15 @@ class Recursion:
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
             number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
-            state.pulls[:, :, number] = self.omega[:, None, None] * xp.matmul(root, xp.matrix_transpose(root))
-        return replace(state, root=root, first=first)
+            state.pulls[:, :, number] = self.omega * xp.matmul(root, xp.matrix_transpose(root))
+        return Posterior(state.mean, root, state.phi, state.gains, state.pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
         r"""The root of (P^-1 + omega I)^-1 = S (I + omega S^T S)^-1 S^T: S L^-T with L L^T = I + omega S^T S."""
         xp = namespace(root)
         turned = xp.matrix_transpose(root)
         unit = xp.eye(root.shape[-1], dtype=root.dtype, device=root.device)
-        lower = xp.linalg.cholesky(unit + self.omega[:, None, None] * xp.matmul(turned, root))
+        lower = xp.linalg.cholesky(unit + self.omega * xp.matmul(turned, root))
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
     def _pulls(self, state: Posterior, row: int) -> Iterator[tuple[int, Array]]:

@@ -26,6 +26,7 @@ from ompb.errors import (
     TooShortError,
 )
 from ompb.extras import extra
+from ompb.files import replacing
 from ompb.frames import TIME_NAMES, distinct, pivoted
 from ompb.times import Times, iso_stamp, require_increasing, shown
 from ompb.times import regular as regular_rows
@@ -168,8 +169,8 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
     if len(set(shapes.values())) != 1 or any(len(shape) != 1 for shape in shapes.values()):
         raise ShapeError(f"The columns have shapes {shapes}; pass one or more flat columns of equal length.")
     frame = pl.DataFrame({name: np.asarray(values) for name, values in columns.items()}).fill_nan(None)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:  # an open file, since polars takes no path that is not UTF-8
+    # an open file, since polars takes no path that is not UTF-8
+    with replacing(path, parents=True) as part, part.open("wb") as file:
         if path.suffix.lower() == ".csv":
             frame.with_columns(pl.col(pl.String).str.replace(FORMULA, "'$1")).write_csv(
                 file, datetime_format="%Y-%m-%dT%H:%M:%S%.f"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ompb.datasets.times import with_future
 from ompb.diagnosis import proxy_loss
 from ompb.errors import OptionError
+from ompb.files import replacing
 from ompb.phases import Phase
 from ompb.reports.curves import error_by_row, rolling_mean
 from ompb.studies import BARE, OMPB, Study
@@ -114,8 +115,8 @@ def write_picture(study: Study, path: Path) -> None:
     panels = figure.subplots(len(drawings), 1, squeeze=False)[:, 0]
     for panel, draw in zip(panels, drawings, strict=True):
         draw(panel, study)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, path, dpi=1200 / WIDTH_INCHES)
+    with replacing(path, parents=True) as part:
+        save(figure, part, dpi=1200 / WIDTH_INCHES, format="png")
 
 
 def require_png(path: Path) -> None:

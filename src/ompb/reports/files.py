@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ompb.backtest import Run
 from ompb.datasets.tables import write_table
-from ompb.datasets.times import with_future
 from ompb.errors import OptionError
+from ompb.files import replacing
 from ompb.reports.html import html_report
 from ompb.reports.summary import summary
 from ompb.studies import Study
@@ -51,16 +51,9 @@ def write_results(study: Study, folder: Path, suffix: Literal["csv", "parquet"] 
 
 
 def forecast_columns(study: Study) -> dict[str, NDArray[Any]]:
-    """One line per channel, origin and lead.
-
-    The columns are those of ``Run.frame``, with the time of the outcome (ds) added and the cutoff as a time.
-    """
+    """One line per channel, origin and lead: the columns of ``Run.frame``."""
     frame = study.run.frame("polars")
-    columns = {name: frame[name].to_numpy() for name in frame.columns}
-    stamps = with_future(study.times, study.calibrator.horizon)
-    cutoff = columns.pop("cutoff")
-    first = {"unique_id": columns.pop("unique_id"), "ds": stamps[cutoff + columns["lead"]], "cutoff": stamps[cutoff]}
-    return {**first, **columns}
+    return {name: frame[name].to_numpy() for name in frame.columns}
 
 
 def summary_json(study: Study) -> str:
@@ -69,5 +62,5 @@ def summary_json(study: Study) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")  # MERGE: with replacing(path) as part: part.write_text(...)
+    with replacing(path, parents=True) as part:
+        part.write_text(text, encoding="utf-8")

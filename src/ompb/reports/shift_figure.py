@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from ompb.datasets.tables import Table
 from ompb.errors import OptionError
+from ompb.files import replacing
 from ompb.metrics.shift import BINS, ShiftTable
 from ompb.types import Floats
 
@@ -37,8 +38,8 @@ def shift_figure(
         _draw_densities(panel, (first[:, channel], second[:, channel]), labels)
         panel.set_title(_title(table, channel), fontsize=10, loc="left", parse_math=False)
     _add_legend(figure, panels, _caption(table, len(shown)))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    with replacing(path, parents=True) as part:
+        figure.savefig(part, dpi=150, format=path.suffix[1:].lower())
 
 
 def _shown_channels(table: ShiftTable) -> list[int]:

@@ -17,12 +17,12 @@ from ompb.datasets.tables import Table, read_table, regular, split_row
 from ompb.datasets.times import with_future
 from ompb.errors import OptionError, TooShortError
 from ompb.extras import extra
-from ompb.inputs import as_table
+from ompb.inputs import as_rows
 from ompb.phases import Phase
+from ompb.query import AnyForecaster
 from ompb.settings import Settings
 from ompb.studies.parts import Parts, choose, readable
 from ompb.studies.result import Study
-from ompb.types import Forecaster
 
 with extra("report", needed_by="ompb.study"):
     import polars as pl
@@ -38,7 +38,7 @@ def study(
     context: int,
     horizon: int,
     season: int | Literal["auto"] | None = "auto",
-    forecaster: Forecaster | None = None,
+    forecaster: AnyForecaster | None = None,
     forecasts: str | os.PathLike[str] | None = None,
     unseen: int | float | None = None,
     time: str | None = None,
@@ -100,6 +100,7 @@ def study(
         horizon=horizon,
         season=season,
         unseen=parts.unseen,
+        times=table.times[parts.source],
         progress=partial(progress, "Learning from the source") if progress else None,
         **options,
     )
@@ -107,13 +108,13 @@ def study(
         calibrator,
         parts.on_stream,
         table.values[parts.stream],
+        times=table.times[parts.stream],
         progress=partial(progress, "Following the target") if progress else None,
     )
     size = f"{len(table.values)} rows of {len(table.channels)} channels"
     return Study.of(
         run,
         title=title or f"{name}, followed by ompb",
-        times=table.times[parts.stream],
         phases=judged_by,
         facts={"data": name, **parts.facts(table, context), **(facts or {})},
         notes=(f"{name}: {size}, {inserted} missing time stamps inserted.", *parts.notes),
@@ -127,8 +128,9 @@ def _series(data: Any, time: str | None) -> tuple[str, Table, int]:
         return readable(path.name), *regular(read_table(path, time))
     if isinstance(data, Table):
         return "data", *regular(data)
-    values, names = as_table(data, "data")
-    return "data", *regular(Table(values, np.arange(len(values)), names, "row"))
+    rows = as_rows(data, "data")
+    times = np.arange(len(rows.values)) if rows.times is None else rows.times
+    return "data", Table(rows.values, times, rows.names, "row"), rows.inserted
 
 
 def _require_room(table: Table, source_rows: int, context: int, horizon: int) -> None:

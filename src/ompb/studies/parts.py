@@ -11,10 +11,11 @@ import numpy as np
 
 from ompb import checks
 from ompb.datasets.tables import Table, read_forecasts
-from ompb.datasets.times import shown
 from ompb.errors import ForecasterError, OptionError
 from ompb.forecasters import Recorded, Ridge
-from ompb.types import Floats, Forecaster
+from ompb.query import AnyForecaster
+from ompb.times import shown
+from ompb.types import Floats
 
 UNSEEN_SHARE = 0.25  # of the source, on which the built-in forecaster is not trained
 
@@ -25,8 +26,8 @@ class Parts:
 
     source: slice
     stream: slice  # with the context - 1 source rows that fill the first window
-    on_source: Forecaster
-    on_stream: Forecaster
+    on_source: AnyForecaster
+    on_stream: AnyForecaster
     unseen: int | None
     forecaster: str  # in words
     notes: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ def choose(
     source_rows: int,
     context: int,
     horizon: int,
-    forecaster: Forecaster | None,
+    forecaster: AnyForecaster | None,
     forecasts: str | os.PathLike[str] | None,
     unseen: int | float | None,
 ) -> Parts:
@@ -56,10 +57,10 @@ def choose(
         if forecaster is not None:
             raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
         return _brought(table, source, stream, context, horizon, Path(forecasts), unseen)
-    if isinstance(forecaster, Recorded):
+    if isinstance(forecaster, Recorded) and forecaster.times is None:
         raise OptionError(
-            "Recorded forecasts count from the first row of one part and serve no other; pass the path of a table of "
-            "them as forecasts=."
+            "Recorded forecasts without times count from the first row of one part and serve no other; give them "
+            "times, or pass the path of a table of them as forecasts=."
         )
     if forecaster is not None:
         kept = None if unseen is None else unseen_rows(unseen, source_rows)
@@ -98,46 +99,35 @@ def _brought(
 ) -> Parts:
     """As much of both parts as the recorded forecasts cover."""
     recorded = read_forecasts(path, table, horizon)
-    first, last = _covered_origins(recorded, table, source.stop, horizon)
+    first, last = _covered(recorded, source.stop, horizon)
     source = slice(max(0, first - context + 1), source.stop)
-    stream = slice(stream.start, last + 1)
+    forecaster = Recorded(recorded, table.times)
     notes = []
     if source.start:
         notes.append(f"The forecasts begin at {shown(table.times[first])}: {source.start} source rows are not used.")
-    if unused := len(table.values) - stream.stop:
-        notes.append(f"The forecasts end at {shown(table.times[last])}: the last {unused} rows are not used.")
+    if last < len(table.values) - 1:
+        notes.append(f"The forecasts end at {shown(table.times[last])}: later rows are outcomes only.")
     return Parts(
         source=source,
         stream=stream,
-        on_source=Recorded(recorded[source]),
-        on_stream=Recorded(recorded[stream]),
+        on_source=forecaster,
+        on_stream=forecaster,
         unseen=None if unseen is None else unseen_rows(unseen, source.stop - source.start),
         forecaster=f"forecasts recorded in {readable(path.name)}",
         notes=tuple(notes),
     )
 
 
-def _covered_origins(recorded: Floats, table: Table, source_rows: int, horizon: int) -> tuple[int, int]:
-    """The first and the last origin with a complete forecast; there is no gap between them that matters."""
-    complete = np.asarray(np.isfinite(recorded).all(axis=(1, 2)))
-    covered = np.flatnonzero(complete)
+def _covered(recorded: Floats, source_rows: int, horizon: int) -> tuple[int, int]:
+    """The first and the last origin with a forecast; there are some for source and target."""
+    covered = np.flatnonzero(~np.isnan(recorded).all(axis=(1, 2)))
     for part, found in (("source", covered < source_rows - horizon), ("target", covered >= source_rows)):
         if not found.any():
             raise ForecasterError(
-                f"the forecasts have no cutoff in the {part} with all {horizon} leads of all channels; "
-                "bring forecasts for source and target, or move the source's end."
+                f"the forecasts have no cutoff in the {part}; bring forecasts for source and target, or move the "
+                "source's end."
             )
-    first, last = int(covered[0]), int(covered[-1])
-    needed = np.arange(first, last)
-    # Outcomes of the last source origins lie in the target, so nobody asks for those forecasts.
-    needed = needed[(needed < source_rows - horizon) | (needed >= source_rows)]
-    missing = needed[~complete[needed]]
-    if len(missing):
-        raise ForecasterError(
-            f"the forecasts of cutoff {shown(table.times[missing[0]])} are missing or incomplete (and those of "
-            f"{len(missing) - 1} later cutoffs); every row needs all {horizon} leads of all channels."
-        )
-    return first, last
+    return int(covered[0]), int(covered[-1])
 
 
 def _span(table: Table, rows: slice) -> str:

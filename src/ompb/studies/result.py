@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ompb.backtest import Run
 from ompb.bench.compare import run_references
 from ompb.calibrator import Calibrator
-from ompb.datasets.times import Times, shown
-from ompb.errors import ShapeError
 from ompb.phases import Phase
 from ompb.studies.scores import BARE, OMPB, PhaseScores, score_phase
+from ompb.times import Times, shown
 from ompb.types import Floats
 
 
@@ -34,7 +32,6 @@ class Study:
 
     title: str
     run: Run
-    times: Times  # (T,) dates, or row numbers
     phases: tuple[Phase, ...]  # one or more
     references: Mapping[str, Floats]  # other forecasts (n, H, C) of the same origins, by name
     facts: Mapping[str, str] = field(default_factory=dict)  # what else the reader should know: data, split, seed
@@ -46,25 +43,14 @@ class Study:
         run: Run,
         *,
         title: str = "A stream, followed by ompb",
-        times: Times | None = None,
         phases: Sequence[Phase] = (),
         facts: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
     ) -> Study:
-        """A run with trivial references beside it.
-
-        Without ``times`` they are the run's own, else row numbers; without phases there is one, from the first
-        forecast to the last row. Raises `ShapeError` where there is not one time for each row.
-        """
-        if times is None:
-            times = getattr(run, "times", None)  # MERGE: run.times
-        if times is None:
-            times = np.arange(len(run.rows))
-        if times.shape != run.rows.shape[:1]:
-            raise ShapeError(f"times has shape {times.shape}; accepted: ({len(run.rows)},), one for each row.")
+        """A run with trivial references beside it; without phases there is one, from the first forecast to the end."""
         whole = Phase("stream", int(run.origins[0]), len(run.rows))
-        references = run_references(run.calibrator, run, run.rows, run.calibrator.season)
-        return cls(title, run, times, tuple(phases) or (whole,), references, facts or {}, tuple(notes))
+        references = run_references(run)
+        return cls(title, run, tuple(phases) or (whole,), references, facts or {}, tuple(notes))
 
     def __repr__(self) -> str:
         count, horizon, channels = self.run.mean.shape
@@ -80,6 +66,11 @@ class Study:
     def rows(self) -> Floats:
         """What was streamed, (T, C)."""
         return self.run.rows
+
+    @property
+    def times(self) -> Times:
+        """Of the rows, (T,): dates, or row numbers where there are none."""
+        return np.arange(len(self.rows)) if self.run.times is None else self.run.times
 
     @property
     def forecasts(self) -> dict[str, Floats]:
@@ -100,9 +91,7 @@ class Study:
         return list(self._hidden_by_channel())
 
     def _hidden_by_channel(self) -> Iterator[HiddenCells]:
-        nothing = np.zeros(self.rows.shape, dtype=bool)
-        hidden: NDArray[np.bool_] = getattr(self.run, "hidden", nothing)  # MERGE: self.run.hidden
-        for name, cells in zip(self.run.names, hidden.T, strict=True):
+        for name, cells in zip(self.run.names, self.run.hidden.T, strict=True):
             rows = np.flatnonzero(cells)
             if len(rows):
                 yield HiddenCells(name, len(rows), shown(self.times[rows[0]]), shown(self.times[rows[-1]]))

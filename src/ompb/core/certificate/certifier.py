@@ -16,7 +16,7 @@ V is read once a sweep.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
@@ -137,7 +137,9 @@ class Certifier:
             disagreement=xp.abs(source.source_disagreement - target),
             disagreement_null=self.scales.null_ratio * source.source_disagreement,
         )
-        return reading, replace(state, ring=ring, steps=steps)
+        return reading, CertificateState(
+            state.squared, state.statistics, state.ring_statistics, state.pairs, ring, source, state.position, steps
+        )
 
     def _reread(self, state: CertificateState, states: States, belief: Array) -> CertificateState:
         """Read the next certificate windows (all of them the first time), then every term under the present belief."""

@@ -63,12 +63,10 @@ class RealisedRisks:
         """A row's errors (N, H) by lead: the followed outcome matures by one lead."""
         if state.origin is None:
             return state
-        xp = namespace(errors)
         place = row - state.origin - 1
-        followed, seen = (xp.asarray(x, copy=True) for x in (state.errors, state.observed))
-        followed[:, place] = errors[:, place]
-        seen[:, place] = observed[:, place]
-        state = replace(state, errors=followed, observed=seen)
+        # dead places: an earlier state writes them again before it reads them
+        state.errors[:, place] = errors[:, place]
+        state.observed[:, place] = observed[:, place]
         return self._mature(state) if place + 1 == errors.shape[1] else state
 
     def bound(self, state: RealisedState, delta: float) -> tuple[Array, Array]:

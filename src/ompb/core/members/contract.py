@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ompb.core.arrays import Array, zeros
+from ompb.core.arrays import Array
 from ompb.core.features import FeatureMap, View
 from ompb.shapes import Tagged
 
@@ -34,7 +34,7 @@ class Speech(NamedTuple):
     """What k voices say of n windows."""
 
     corrections: Array  # to the base forecast: (N, k, n, H)
-    leverage: Array  # their own uncertainty, in units of their noise: (N, k, n)
+    leverage: Array | None  # their own uncertainty, in units of their noise: (N, k, n); None for no doubt
 
 
 class Voices(ABC):
@@ -132,7 +132,7 @@ class Fixed(Member, Voices):
     def speak(self, state: None, seen: Array) -> Speech:
         """What it saw, without any doubt."""
         del state
-        return Speech(seen[:, None], zeros(seen, seen.shape[0], 1, seen.shape[1]))
+        return Speech(seen[:, None], None)
 
 
 @dataclass(frozen=True)
