@@ -153,6 +153,18 @@ class TestBroughtForecasts:
         assert np.allclose(built_in["y_hat"], brought["y_hat"])
         assert "forecasts recorded in mine.csv" in (tmp_path / "brought" / "report.html").read_text(encoding="utf-8")
 
+    def test_forecasts_at_some_rows_only_are_used_as_they_are(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data, mine = self.bring(tmp_path, range(CONTEXT - 1, ROWS, 4))
+        out = tmp_path / "out"
+        answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", out)
+        assert (answer.code, answer.err) == (0, "")
+        summary = json.loads((out / "summary.json").read_text())
+        assert summary["forecasts"] == len([t for t in range(CONTEXT - 1, ROWS, 4) if t >= SOURCE])
+        bare, ours = (summary["scores"]["target"][place]["mae"] for place in (0, -1))
+        assert ours < bare
+
     def test_a_later_start_and_an_earlier_end_are_used_and_said(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -161,7 +173,7 @@ class TestBroughtForecasts:
         answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", out)
         assert (answer.code, answer.err) == (0, "")
         assert "begin at 2024-01-09T08:00:00: 177 source rows are not used" in answer.out
-        assert "end at 2024-01-25T17:00:00: the last 6 rows are not used" in answer.out
+        assert "end at 2024-01-25T17:00:00: later rows are outcomes only" in answer.out
         summary = json.loads((out / "summary.json").read_text())
         assert summary["certificate"]["in_sample"] is True
         assert summary["forecasts"] == ROWS - HORIZON - SOURCE

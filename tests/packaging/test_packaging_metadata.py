@@ -23,14 +23,16 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def imported() -> dict[str, set[Path]]:
-    """Third-party packages that the source imports anywhere, and the files that do."""
+    """Third-party packages that the source imports anywhere, and the files that do; `_typeshed` is for type checkers alone."""
     found: dict[str, set[Path]] = {}
     for file in (REPOSITORY / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 modules = [node.module]
-            for top in {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"ompb"}:
+            for top in (
+                {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"ompb", "_typeshed"}
+            ):
                 found.setdefault(top.replace("_", "-"), set()).add(file)
     return found
 
