@@ -29,8 +29,8 @@ class Query:
 
     def copy(self) -> Query:
         """The same question in arrays of its own."""
-        parts = (self.windows, self.origins, self.times, self.future)
-        return Query(*(None if part is None else np.array(part) for part in parts))  # type: ignore[arg-type]
+        times, future = (None if part is None else part.copy() for part in (self.times, self.future))
+        return Query(self.windows.copy(), self.origins.copy(), times, future)
 
 
 class Forecaster(ABC):
@@ -136,6 +136,8 @@ def _fail(error: Exception, asked: str, advice: str) -> NoReturn:
 
 def _numbers(said: Any) -> Floats:
     """Whatever holds real numbers as a fresh float64 array, NaN where masked."""
+    if type(said) is np.ndarray and said.dtype == np.float64:  # what most forecasters return
+        return np.array(said, order="C")
     try:
         if hasattr(said, "detach"):  # a torch tensor, perhaps with a gradient or on another device
             said = said.detach().cpu().numpy()

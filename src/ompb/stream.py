@@ -6,8 +6,8 @@ import copy
 import os
 import threading
 import weakref
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,7 @@ class _Ask:
 ASK: Final = _Ask()
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """The newest ``context`` rows; those before the stream began count as missing."""
 
     known: Annotated[Floats, Shape("L N", nan=True)]  # as they were believed, NaN = missing: (context, C)
@@ -78,8 +77,7 @@ class Window:
         return Window(known, fill_forward(known, before), before, before_row)
 
 
-@dataclass(frozen=True)
-class StreamState:
+class StreamState(NamedTuple):
     """All that changes as rows arrive."""
 
     rows: int  # seen so far; the newest has index rows - 1
@@ -215,7 +213,7 @@ class Stream:
                 off, online = cal.online.reveal_late(online, late, newest, cal.scaler.standardise(values))
                 hidden = far | off
             window = state.window.revised(newest - late, late, np.where(hidden, np.nan, values))
-            self._state = replace(state, window=window, online=online, hidden=state.hidden + hidden)
+            self._state = state._replace(window=window, online=online, hidden=state.hidden + hidden)
         finally:
             del mark  # a traceback may keep this frame alive
 
@@ -259,12 +257,14 @@ class Stream:
     ) -> tuple[Forecast | None, StreamState]:
         """The forecast and the state after a row (C,)."""
         cal, rules, row = self._calibrator, self._calibrator.online, state.rows
-        hidden = ~(cal.scaler.near(values) | np.isnan(values))
-        lanes = cal.scaler.standardise(np.where(hidden, np.nan, values))
+        near = cal.scaler.near(values)
+        hidden = None if near.all() else ~(near | np.isnan(values))
+        lanes = cal.scaler.standardise(values if hidden is None else np.where(hidden, np.nan, values))
         off, guard = rules.judge(state.online, row, lanes)
-        hidden |= off
+        if off is not None:
+            hidden = off if hidden is None else hidden | off
         not_believed: tuple[str, ...] = ()
-        if hidden.any():
+        if hidden is not None:
             not_believed = tuple(cal.names[place] for place in hidden.nonzero()[0])
             values, lanes = (np.where(hidden, np.nan, x) for x in (values, lanes))
         window = state.window.with_row(row, values)
@@ -277,7 +277,7 @@ class Stream:
             issued, online = rules.issue(online, row, seen, said)
             forecast = self._forecast(row, stamp, answer, issued, not_believed)
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
-        hidden_so_far = state.hidden + hidden if not_believed else state.hidden
+        hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
         return forecast, StreamState(row + 1, stamp is not None, newest, hidden_so_far, window, online)
 
     def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Floats | None:

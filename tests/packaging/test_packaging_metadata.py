@@ -23,7 +23,8 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def imported() -> dict[str, set[Path]]:
-    """Third-party packages that the source imports anywhere, and the files that do; `_typeshed` is for type checkers alone."""
+    """Third-party packages that the source imports anywhere, and the files that do."""
+    ours = {"ompb", "_typeshed"}  # the latter is there for type checkers alone
     found: dict[str, set[Path]] = {}
     for file in (REPOSITORY / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

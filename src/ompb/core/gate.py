@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from ompb.core.arrays import Array, namespace, over_series, zeros
 from ompb.shapes import Shape
@@ -40,8 +40,7 @@ class GateOptions:
     caution: float = 200.0  # rows in which all voices are taken to do as well as the best
 
 
-@dataclass(frozen=True)
-class GateState:
+class GateState(NamedTuple):
     """What was heard of K voices on N lanes."""
 
     loss: Annotated[Array, Shape("N K")]  # discounted sum over rows

@@ -11,7 +11,7 @@ it is believed: the level has moved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.ledger import Entry
@@ -26,8 +26,7 @@ class GuardOptions:
     rows: int = 6  # cells in a row that are not believed
 
 
-@dataclass(frozen=True)
-class GuardState:
+class GuardState(NamedTuple):
     """The newest forecast, and how many cells in a row lay off theirs."""
 
     mean: Annotated[Array, Shape("N H")]
@@ -47,15 +46,15 @@ class Guard:
         """Nothing was forecast yet; ``like`` is any (N, H) array."""
         return GuardState(zeros(like, *like.shape), zeros(like, *like.shape), None, zeros(like, like.shape[0]), True)
 
-    def judge(self, state: GuardState, row: int, values: Array) -> tuple[Array, GuardState]:
-        """Which cells (N,) of the newest row to hide, by the newest forecast of it."""
+    def judge(self, state: GuardState, row: int, values: Array) -> tuple[Array | None, GuardState]:
+        """Which cells (N,) of the newest row to hide, by the newest forecast of it; None for none."""
         xp = namespace(values)
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
         if self.options.threshold is None or lead >= state.mean.shape[1]:
-            return xp.zeros_like(values) > 0, state
+            return None, state
         off = self._off(values, state.mean[:, lead], state.sd[:, lead])
         if state.calm and not bool(xp.any(off)):
-            return off, state
+            return None, state
         run = xp.where(off | xp.isnan(values), state.off + off, 0.0)  # a missing cell says nothing
         calm = not bool(xp.any(run > 0))
         return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)

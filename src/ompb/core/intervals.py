@@ -34,6 +34,7 @@ class IntervalOptions:
 class IntervalState(Tagged):
     """What an interval rule has learned; a frozen dataclass with the residual variance."""
 
+    __slots__ = ()
     variance: Array  # sigma_h^2: (N, H)
 
 
@@ -75,7 +76,7 @@ class IntervalRule(Tagged, ABC):
         return xp.maximum(state.variance + fade * (error * error * shrink - state.variance), FLOOR)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ConformalState(IntervalState, tag="conformal"):
     """Residual variance and conformal factors of N lanes."""
 

@@ -78,8 +78,12 @@ class Mixture:
 
     def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Speech, States]:
         """What all voices say of the window of a new origin, and their states after it."""
-        parts = [m.issue(state, origin, one) for m, state, one in zip(self.members, states, seen, strict=True)]
-        return _joined([speech for speech, _ in parts]), tuple(state for _, state in parts)
+        parts, after = [], []
+        for member, state, one in zip(self.members, states, seen, strict=True):
+            speech, next_state = member.issue(state, origin, one)
+            parts.append(speech)
+            after.append(next_state)
+        return _joined(parts), tuple(after)
 
     def pass_over(self, states: States, origin: int) -> States:
         """The states after an origin without a forecast."""

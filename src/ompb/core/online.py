@@ -9,7 +9,7 @@ Each of them takes a state and returns the next; an earlier state stays good unt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ompb.core.arrays import Array, namespace
@@ -42,8 +42,7 @@ class Labels(NamedTuple):
     observed: Array  # 1 where there is a label, else 0: (N, H)
 
 
-@dataclass(frozen=True)
-class OnlineState:
+class OnlineState(NamedTuple):
     """All that rows have taught about N lanes."""
 
     members: States
@@ -84,8 +83,8 @@ class Online:
             realised=self.realised.start(like),
         )
 
-    def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array, GuardState]:
-        """Which cells (N,) of the newest row are not believed, and what the guard makes of it."""
+    def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array | None, GuardState]:
+        """Which cells (N,) of the newest row are not believed, None for none, and what the guard makes of it."""
         return self.guard.judge(state.guard, row, values)
 
     def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
@@ -121,8 +120,7 @@ class Online:
         if self.learns:
             members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
             gate = self.gate.learn_late(gate, labels.errors, labels.observed, age=newest - row)
-        return hidden, replace(
-            state,
+        return hidden, state._replace(
             members=members,
             gate=gate,
             intervals=self._learn_intervals(state, row, page, labels),
@@ -165,7 +163,7 @@ class Online:
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
         """No forecast was issued at this origin."""
         state.ledger.pass_over(origin)
-        return replace(state, members=self.mixture.pass_over(state.members, origin))
+        return state._replace(members=self.mixture.pass_over(state.members, origin))
 
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
         shrink = state.ledger.shrink_at(row)

@@ -68,7 +68,7 @@ def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
     return 0.5 * (leads * (trace - size - log_volume) + distance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Posterior(MemberState, tag="posterior"):
     """Law of M heads (one per discount) on N lanes, and what late labels need of the past."""
 

@@ -66,8 +66,7 @@ class Reading(NamedTuple):
     disagreement_null: Array  # what it rarely exceeds without shift
 
 
-@dataclass(frozen=True)
-class CertificateState:
+class CertificateState(NamedTuple):
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
     squared: Annotated[Array, Shape("N m K")]  # expected squared error of each voice on each certificate window
@@ -129,7 +128,7 @@ class Certifier:
         state.ring_statistics[:, place] = statistics[:, 0]
         ring = xp.asarray(state.ring, copy=True)
         ring[:, place] = self._disagreement(statistics, state.pairs)[:, 0]
-        target = xp.sum(ring, axis=-1) / min(steps, self.options.ring)
+        target = xp.matmul(ring, xp.ones_like(ring[0])) / min(steps, self.options.ring)
         source = state.source
         reading = Reading(
             source=source,

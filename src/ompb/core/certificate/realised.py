@@ -16,8 +16,8 @@ at all times at once with probability 1 - delta,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, over_series, zeros
 from ompb.shapes import Shape
@@ -28,8 +28,7 @@ GRID = (0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
 FIRST_GUESS = 0.5
 
 
-@dataclass(frozen=True)
-class RealisedState:
+class RealisedState(NamedTuple):
     """Proxy losses of non-overlapping outcomes of S series, and the outcome now maturing."""
 
     outcomes: Annotated[Array, Shape("S")]  # how many have matured
@@ -57,7 +56,7 @@ class RealisedRisks:
 
     def issue(self, state: RealisedState, origin: int) -> RealisedState:
         """A forecast was issued; follow it if no other is being followed."""
-        return replace(state, origin=origin) if state.origin is None else state
+        return state._replace(origin=origin) if state.origin is None else state
 
     def learn(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """A row's errors (N, H) by lead: the followed outcome matures by one lead."""
@@ -88,8 +87,7 @@ class RealisedRisks:
         seen = xp.astype(cells > 0, cells.dtype)
         loss = xp.minimum(squared / xp.where(cells > 0, cells, 1.0) / self.tau**2, 1.0)
         guess = (FIRST_GUESS + state.total) / (1 + state.outcomes)
-        return replace(
-            state,
+        return state._replace(
             deviation=state.deviation + seen * (loss - guess) ** 2,
             total=state.total + seen * loss,
             outcomes=state.outcomes + seen,

@@ -29,6 +29,8 @@ class MemberOptions:
 class MemberState(Tagged):
     """What voices have learned online: a frozen dataclass. Its place in a stream's file is named by its tag."""
 
+    __slots__ = ()
+
 
 class Speech(NamedTuple):
     """What k voices say of n windows."""
