@@ -16,7 +16,7 @@ from ompb.types import Floats
 LIMIT = 1e6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scaler:
     r"""Standardises rows whose last axis is the channels, and brings them back.
 
@@ -36,6 +36,9 @@ class Scaler:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reach", LIMIT * self.scale)
         self.centre.flags.writeable = self.scale.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Scaler(of {len(self.centre)} channels)"
 
     @classmethod
     def fit(cls, rows: Any) -> Scaler:

@@ -31,9 +31,7 @@ def imported() -> dict[str, set[Path]]:
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 modules = [node.module]
-            for top in (
-                {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"ompb", "_typeshed"}
-            ):
+            for top in {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - ours:
                 found.setdefault(top.replace("_", "-"), set()).add(file)
     return found
 

@@ -16,7 +16,7 @@ from ompb.types import Floats
 from ompb.windows import Origins
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Recorded(Forecaster):
     """Forecasts (T, H, C) the user brings: ``forecasts[t, h - 1]`` is lead h of the origin t.
 
@@ -48,6 +48,11 @@ class Recorded(Forecaster):
                 )
             require_increasing(times, "the times of the forecasts")
             object.__setattr__(self, "times", _read_only(times))
+
+    def __repr__(self) -> str:
+        origins, horizon, channels = self.forecasts.shape
+        found = "row number" if self.times is None else "time"
+        return f"Recorded({origins} origins found by {found}, horizon={horizon}, channels={channels})"
 
     @property
     def record(self) -> str:

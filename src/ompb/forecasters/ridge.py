@@ -20,7 +20,7 @@ from ompb.windows import complete_starts
 BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ridge:
     r"""Linear map from each channel's window to its own H leads, with an intercept.
 
@@ -77,6 +77,9 @@ class Ridge:
     def channels(self) -> int:
         """Channels C of a row."""
         return int(self.weights.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Ridge(context={self.context}, horizon={self.horizon}, channels={self.channels})"
 
     def __call__(self, windows: ArrayLike) -> Floats:
         """Forecast windows (n, context, C) as (n, horizon, C)."""
