@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ompb import archive
 from ompb.calibrator import Calibrator
+from ompb.core.guard import GuardState
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
@@ -117,7 +118,7 @@ class Stream:
     def __init__(self, calibrator: Calibrator, forecaster: AnyForecaster | None = None) -> None:
         self._calibrator = calibrator
         self._forecaster = None if forecaster is None else as_forecaster(forecaster)
-        if self._forecaster is not None and self._forecaster.record and self._forecaster.record == calibrator.record:
+        if self._forecaster is not None and calibrator.record and self._forecaster.record == calibrator.record:
             raise ForecasterError(
                 "these recorded forecasts are those of the source, whose rows are not the stream's; record those of "
                 "the stream, counted from its first row, or find forecasts by time: Recorded(forecasts, times=...)."
@@ -179,11 +180,9 @@ class Stream:
             values = as_row(row, cal.names)
             ahead = None if future is None else as_future(future, cal.horizon, "future")
             stamp, gap = self._stamp(state, at)
-            if gap:  # several rows at once: the buffers that states share must not be written to before all is known
-                state = copy.deepcopy(state)
-                for missed in cal.grid.after(_newest(state, cal.grid), gap) if cal.grid else ():
-                    nothing = np.full(cal.channels, np.nan)
-                    _, state = self._stepped(state, nothing, missed, None, base=None if base is None else ASK)
+            if gap:
+                # what is handed in with a row is not known of those before it: no forecast is issued there
+                state = self._after_gap(state, gap, ASK if base is ASK and future is None else None)
             forecast, state = self._stepped(state, values, stamp, ahead, base)
             self._state = state
             return forecast
@@ -206,12 +205,11 @@ class Stream:
             values = as_row(row, cal.names)
             late = self._late_row(state, at)
             newest = state.rows - 1
-            far, online = ~(cal.scaler.near(values) | np.isnan(values)), state.online
-            values = np.where(far, np.nan, values)
-            hidden = far
+            hidden, online = ~(cal.scaler.near(values) | np.isnan(values)), state.online
+            values = np.where(hidden, np.nan, values)
             if newest - late <= cal.settings.patience:
                 off, online = cal.online.reveal_late(online, late, newest, cal.scaler.standardise(values))
-                hidden = far | off
+                hidden |= off
             window = state.window.revised(newest - late, late, np.where(hidden, np.nan, values))
             self._state = state._replace(window=window, online=online, hidden=state.hidden + hidden)
         finally:
@@ -252,21 +250,22 @@ class Stream:
                 )
             self._working = weakref.ref(mark)
 
+    def _after_gap(self, state: StreamState, rows: int, base: Any) -> StreamState:
+        """The state after that many missing rows."""
+        cal = self._calibrator
+        assert cal.grid is not None  # else there is no gap
+        # several rows at once: the buffers that states share must not be written to before all is known
+        state = copy.deepcopy(state)
+        for stamp in cal.grid.after(_newest(state, cal.grid), rows):
+            _, state = self._stepped(state, np.full(cal.channels, np.nan), stamp, None, base)
+        return state
+
     def _stepped(
         self, state: StreamState, values: Floats, stamp: Stamp | None, future: Floats | None, base: Any
     ) -> tuple[Forecast | None, StreamState]:
         """The forecast and the state after a row (C,)."""
         cal, rules, row = self._calibrator, self._calibrator.online, state.rows
-        near = cal.scaler.near(values)
-        hidden = None if near.all() else ~(near | np.isnan(values))
-        lanes = cal.scaler.standardise(values if hidden is None else np.where(hidden, np.nan, values))
-        off, guard = rules.judge(state.online, row, lanes)
-        if off is not None:
-            hidden = off if hidden is None else hidden | off
-        not_believed: tuple[str, ...] = ()
-        if hidden is not None:
-            not_believed = tuple(cal.names[place] for place in hidden.nonzero()[0])
-            values, lanes = (np.where(hidden, np.nan, x) for x in (values, lanes))
+        values, lanes, hidden, guard = self._believed(state, values)
         window = state.window.with_row(row, values)
         answer = self._base(row, window, stamp, future, base) if row + 1 >= cal.context else None
         online, forecast = rules.reveal(state.online, row, lanes, guard), None
@@ -275,10 +274,25 @@ class Stream:
         else:
             seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, answer))
             issued, online = rules.issue(online, row, seen, said)
-            forecast = self._forecast(row, stamp, answer, issued, not_believed)
+            forecast = self._forecast(row, stamp, answer, issued, hidden)
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
         hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
         return forecast, StreamState(row + 1, stamp is not None, newest, hidden_so_far, window, online)
+
+    def _believed(
+        self, state: StreamState, values: Floats
+    ) -> tuple[Floats, Floats, NDArray[np.bool_] | None, GuardState]:
+        """A row (C,) and its lanes, NaN where a cell is not believed; which are not, None for none; the guard after."""
+        cal = self._calibrator
+        near = cal.scaler.near(values)
+        hidden = None if near.all() else ~(near | np.isnan(values))
+        lanes = cal.scaler.standardise(values if hidden is None else np.where(hidden, np.nan, values))
+        off, guard = cal.online.judge(state.online, state.rows, lanes)
+        if off is not None:
+            hidden = off if hidden is None else hidden | off
+        if hidden is None:
+            return values, lanes, None, guard
+        return np.where(hidden, np.nan, values), np.where(hidden, np.nan, lanes), hidden, guard
 
     def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Floats | None:
         """The base forecast (H, C) of the newest window, checked; None where there is none."""
@@ -336,7 +350,7 @@ class Stream:
         return int(row)
 
     def _forecast(
-        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: tuple[str, ...]
+        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: NDArray[np.bool_] | None
     ) -> Forecast:
         cal = self._calibrator
         moved = base + cal.scale * issued.correction.T
@@ -356,7 +370,7 @@ class Stream:
             levels=_LEVELS,
             multipliers=widths,
             certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
-            hidden=hidden,
+            hidden=() if hidden is None else tuple(cal.names[place] for place in np.flatnonzero(hidden)),
         )
 
 
