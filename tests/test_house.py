@@ -43,8 +43,8 @@ def test_import_is_light() -> None:
 
 
 def test_import_is_fast() -> None:
-    """Under 0.3 s, NumPy included, the best of a few tries (machines are noisy)."""
-    code = "import time; start = time.perf_counter(); import ompb; print(time.perf_counter() - start)"
+    """Under 0.3 s of processor time, NumPy included: whatever else the machine is doing, the best of a few tries."""
+    code = "import time; start = time.process_time(); import ompb; print(time.process_time() - start)"
     assert min(float(fresh_python(code)) for _ in range(5)) < 0.3
 
 
