@@ -18,6 +18,7 @@ from ompb.core.members.backbone import NAME as BACKBONE
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import MEMBERS
 from ompb.errors import OptionError
+from ompb.shapes import Tagged
 
 # Draws more than this cost a step their square and say no more than the expectation in closed form.
 MOST_DRAWS = 100
@@ -124,11 +125,19 @@ def _discounts(name: str, value: Any) -> tuple[float, ...]:
     return found
 
 
+def _tag(name: str, value: Any, family: type[Tagged]) -> str:
+    """The name of a part: of one of ours, or of one whose module has been imported."""
+    if not isinstance(value, str) or value not in family.tags:
+        words = ", ".join(family.tags)
+        raise checks.refuse(name, value, f"one of {words}; import the module that defines another one first")
+    return value
+
+
 def _members(name: str, value: Any) -> tuple[str, ...]:
     accepted = f"distinct names, {BACKBONE!r} among them, out of {', '.join(Member.tags)}"
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise checks.refuse(name, value, accepted)
-    found = tuple(checks.choice(name, one, Member.tags) for one in value)
+    found = tuple(_tag(name, one, Member) for one in value)
     if BACKBONE not in found or len(set(found)) < len(found):
         raise checks.refuse(name, value, accepted)
     return found
@@ -157,7 +166,7 @@ _CHECKS: dict[str, Any] = {
     "guard": lambda name, value: None if value is None else checks.positive(name, value),
     "guard_rows": lambda name, value: checks.count(name, value, least=0),
     "certificate": checks.flag,
-    "kind": lambda name, value: checks.choice(name, value, Kind.tags),
+    "kind": lambda name, value: _tag(name, value, Kind),
     "delta": checks.share,
     "certificate_share": checks.share,
     "stride": lambda name, value: None if value is None else checks.count(name, value, or_else="None, or "),
@@ -168,7 +177,7 @@ _CHECKS: dict[str, Any] = {
     "tau_d_factor": lambda name, value: checks.positive(name, value, most=1e6),
     "variance_factor": lambda name, value: checks.positive(name, value, most=1e6),
     "posterior_scale": lambda name, value: checks.positive(name, value, most=1e6),
-    "intervals": lambda name, value: checks.choice(name, value, IntervalRule.tags),
+    "intervals": lambda name, value: _tag(name, value, IntervalRule),
     "interval_discount": lambda name, value: checks.share(name, value, whole=True),
     "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
 }
