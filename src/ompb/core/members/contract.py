@@ -82,7 +82,7 @@ class Voices(ABC):
         return state
 
     def shift(self, state: Any) -> Array | None:
-        """KL of each voice's law to the one it started with, (N, k); None for voices without a law, which count as 0."""
+        """KL of each voice's law to the one it started with, (N, k); None for voices without one, which count as 0."""
         del state
         return None
 
