@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from ompb import archive, checks
-from ompb.core.arrays import namespace
+from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
 from ompb.core.certificate.windows import Reader
 from ompb.core.gate import Gate
 from ompb.core.guard import Guard
 from ompb.core.intervals import IntervalRule
+from ompb.core.members.contract import Member
 from ompb.core.mixture import Mixture
 from ompb.core.online import Online
 from ompb.core.source import SourceFit
@@ -185,9 +186,9 @@ class Calibrator:
         return archive.read(path, "calibrator", cls)
 
 
-def mixture_of(source_members: Any, settings: Settings, like: Any) -> Mixture:
+def mixture_of(members: tuple[Member, ...], settings: Settings, like: Array) -> Mixture:
     """The members online; ``like`` is any (N, H) array."""
-    return Mixture.of(source_members, settings.backbone_prior, settings.member_options(), like)
+    return Mixture.of(members, settings.backbone_prior, settings.member_options(), like)
 
 
 def reader_of(mixture: Mixture, settings: Settings, channels: int) -> Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +53,10 @@ class Source:
     context: int
     horizon: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_filled", fill_forward(self.rows.values, self.scaler.centre))
-
-    @property
+    @cached_property
     def filled(self) -> Floats:
         """The rows with missing cells filled, (T, C)."""
-        filled: Floats = self._filled  # type: ignore[attr-defined]
-        return filled
+        return fill_forward(self.rows.values, self.scaler.centre)
 
     def origins(self, first: int, stop: int) -> Origins:
         """The rows first .. stop - 1 at which the forecaster speaks."""
