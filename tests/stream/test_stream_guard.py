@@ -8,12 +8,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-import ompb
-from ompb.datasets.benchmark import load
-from ompb.datasets.synthetic import Shift, shifted_stream
-from ompb.errors import ForecasterError, NotFiniteError
-from ompb.types import Floats
 from small_streams import (
     CHANNELS,
     CONTEXT,
@@ -29,6 +23,12 @@ from small_streams import (
     target,
     walked,
 )
+
+import ompb
+from ompb.datasets.benchmark import load
+from ompb.datasets.synthetic import Shift, shifted_stream
+from ompb.errors import ForecasterError, NotFiniteError
+from ompb.types import Floats
 
 AT = 100  # the row of the absurd cell
 FILL_VALUE = 9.969209968386869e36  # NetCDF's

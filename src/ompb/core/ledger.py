@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
     forecasts: Annotated[Array, Shape("N K P")]  # the voices': (N, K, H)
     mean: Annotated[Array, Shape("N P")]  # the issued mean: (N, H)
-    precision: Annotated[Array, Shape("N P")]  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
+    precision: Annotated[Array, Shape("N P", least=0)]  # 1 / issued standard deviation, 0 if nothing was: (N, H)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Ledger:
     """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
     pages: Entry  # R pages of H leads each, in one axis: (N, ..., R * H)
-    shrink: Annotated[Array, Shape("N RR 1")]  # 1 / (1 + leverage) by origin, a ring
+    shrink: Annotated[Array, Shape("N RR 1", least=0, most=1)]  # 1 / (1 + leverage) by origin, a ring
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod
