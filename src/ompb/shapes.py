@@ -48,8 +48,8 @@ class Dim:
 class Shape:
     """An array: its sizes separated by spaces (``...`` for any shape), its dtype, and what its values may be.
 
-    Values lie from ``least`` to ``most``. ``nan`` lets NaN, which means missing, stand among them; ``positive`` asks for
-    values above zero.
+    Values lie from ``least`` to ``most``. ``nan`` lets NaN, which means missing, stand among them; ``positive`` asks
+    for values above zero.
     """
 
     dims: str

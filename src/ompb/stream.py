@@ -139,7 +139,8 @@ class Stream:
         return f"Stream({self.rows} rows{f', {hidden} cells not believed' if hidden else ''}, of {self._calibrator!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"calibrator": self._calibrator, "forecaster": self._forecaster, "state": self._state}
+        state = copy.deepcopy(self._state)  # a copy by `copy.copy`, too, writes to buffers of its own
+        return {"calibrator": self._calibrator, "forecaster": self._forecaster, "state": state}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._calibrator, self._forecaster = saved["calibrator"], saved["forecaster"]
