@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_streams import calibrator, last_season, same, saved, target, walked
 
 import ompb
 from ompb.errors import BusyError, ForecasterError, NotFiniteError
 from ompb.types import Floats
-from small_streams import calibrator, last_season, same, saved, target, walked
 
 ROWS = 120
 
