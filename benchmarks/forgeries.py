@@ -212,7 +212,7 @@ def change_values(rng: random.Random, opened: Opened) -> None:
     """NaN, infinity, zero or a huge number in an array."""
     if len(opened.body) >= 8:
         at = 8 * rng.randrange(len(opened.body) // 8)
-        value = struct.pack("<d", rng.choice((float("nan"), float("inf"), 0.0, -1.0, 1e300, -1e-300)))
+        value = struct.pack("<d", rng.choice((float("nan"), float("inf"), 0.0, -1.0, 1e300, 1e100, -1e-300)))
         opened.body = opened.body[:at] + value + opened.body[at + 8 :]
 
 

@@ -32,7 +32,7 @@ from ompb.types import Floats
 Load: TypeAlias = Callable[[Path], object]  # what comes of a file, to be compared by ==
 OUTCOMES = ("refused", "equal", "another", "wrong")
 EXAMPLES = 10  # wrong outcomes that are told in words
-CONTEXT, HORIZON = 24, 6  # of the calibrator that is saved
+CONTEXT, HORIZON, PATIENCE = 24, 6, 8  # of the calibrator that is saved
 
 
 @dataclass
@@ -107,25 +107,36 @@ def rows(count: int) -> Floats:
 
 
 def follow(stream: ompb.Stream) -> object:
-    """What a stream says of some rows. A typed error is an answer; NaN is none."""
-    said = []
-    for row in rows(40):
-        try:
+    """What a stream says of some rows, one of them late. A typed error is an answer; NaN is none."""
+    said: list[object] = []
+    try:
+        for row in rows(40):
             forecast = stream.step(row)
-        except OmpbError as error:
-            return str(error)
-        if forecast is not None:
-            said.append((forecast.mean.tobytes(), forecast.sd.tobytes()))
-            if not (np.isfinite(forecast.mean).all() and np.isfinite(forecast.sd).all()):
-                raise ArithmeticError("the loaded stream forecasts NaN")
-    return said
+            if forecast is not None:
+                said.append(told(forecast))
+            if np.isnan(row).any() and stream.rows > PATIENCE:
+                stream.observe(stream.rows - 1, np.where(np.isnan(row), 10.0, np.nan))
+    except OmpbError as error:
+        return str(error)
+    return [*said, stream.realised_risk()]
+
+
+def told(forecast: ompb.Forecast) -> object:
+    """All of a forecast. Raises if any of it is NaN or infinite."""
+    assert forecast.certificate is not None
+    arrays = [forecast.mean, forecast.sd, forecast.gate, *forecast.interval(0.99)]
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ArithmeticError("the loaded stream forecasts NaN")
+    if not np.isfinite([term for term in forecast.certificate.terms().values() if isinstance(term, float)]).all():
+        raise ArithmeticError("the loaded stream certifies NaN")
+    return [array.tobytes() for array in arrays], forecast.certificate.value
 
 
 def package_seeds(folder: Path) -> dict[Path, Load]:
     """A saved calibrator and a saved stream in the middle of its work."""
     source = rows(400)
     forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
-    cal = ompb.Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=12)
+    cal = ompb.Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=12, patience=PATIENCE)
     stream = cal.stream(forecaster)
     for row in rows(80) + 1:
         stream.step(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.errors import OptionError, TooShortError
+from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.inputs import as_future, as_rows_of
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
 from ompb.sources import BLOCK, Source
@@ -128,7 +129,9 @@ def backtest(
     if count < calibrator.context:
         raise TooShortError(f"rows has {count} rows; at least {calibrator.context} (context) make one forecast.")
     ahead = None if future is None else as_future(future, count + horizon, "future")
-    source = Source(as_forecaster(forecaster), table, ahead, calibrator.scaler, calibrator.context, horizon)
+    # what no stream believes is in no window
+    measured = dataclasses.replace(table, values=np.where(calibrator.scaler.near(table.values), table.values, np.nan))
+    source = Source(as_forecaster(forecaster), measured, ahead, calibrator.scaler, calibrator.context, horizon)
     stream = calibrator.stream(_Prefetched(source))
     issued: list[Forecast] = []
     hidden = np.zeros(table.values.shape, dtype=bool)
@@ -173,9 +176,10 @@ class _Prefetched(Forecaster):
         if origin not in self._block:
             stop = min(origin + BLOCK, len(self._source.rows.values))
             spoken = self._source.origins(origin, stop)
-            self._block = range(origin, stop)
-            self._base = dict(zip(spoken.tolist(), self._source.base(spoken), strict=True))
-        return self._base[origin][None]
+            self._block, self._base = range(origin, stop), {}
+            with suppress(ForecasterError):  # perhaps at a window that the stream never comes to: ask one by one
+                self._base = dict(zip(spoken.tolist(), self._source.base(spoken), strict=True))
+        return self._base[origin][None] if origin in self._base else self._source.forecaster.forecast(query)
 
 
 def _collect(

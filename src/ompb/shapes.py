@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 
 DTYPES = ("float64", "float32", "int64", "bool")
 ANY_SHAPE = "..."
+# No number that is saved is larger: those in the user's units end here, all others far below, and squares are finite.
+LARGEST = 1e110
 _SIZE = re.compile(r"\?|\w+(\+\w+)*")
 
 
@@ -46,7 +48,7 @@ class Dim:
 class Shape:
     """An array: its sizes separated by spaces (``...`` for any shape), its dtype, and what its values may be.
 
-    Values are finite. ``nan`` lets NaN, which means missing, stand among them (never an infinity); ``positive`` asks
+    Values lie from ``least`` to ``most``. ``nan`` lets NaN, which means missing, stand among them; ``positive`` asks
     for values above zero.
     """
 
@@ -54,6 +56,8 @@ class Shape:
     _: KW_ONLY
     nan: bool = False
     positive: bool = False
+    least: float = -LARGEST
+    most: float = LARGEST
     dtype: str = "float64"
 
     def __post_init__(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -131,20 +131,20 @@ class Stream:
             window=Window.empty(calibrator.context, calibrator.centre),
             online=calibrator.online.start(),
         )
-        self._entry = threading.Lock()
-        self._working: weakref.ref[_Mark] | None = None
+        self._calls: list[weakref.ref[_Mark]] = []
 
     def __repr__(self) -> str:
         hidden = int(self._state.hidden.sum())
         return f"Stream({self.rows} rows{f', {hidden} cells not believed' if hidden else ''}, of {self._calibrator!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"calibrator": self._calibrator, "forecaster": self._forecaster, "state": self._state}
+        state = copy.deepcopy(self._state)  # a copy by `copy.copy`, too, writes to buffers of its own
+        return {"calibrator": self._calibrator, "forecaster": self._forecaster, "state": state}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._calibrator, self._forecaster = saved["calibrator"], saved["forecaster"]
         self._state = saved["state"]
-        self._entry, self._working = threading.Lock(), None
+        self._calls = []
 
     @property
     def rows(self) -> int:
@@ -174,8 +174,8 @@ class Stream:
         Any of them leaves the stream as it was.
         """
         mark = _Mark()
-        self._enter(mark)
         try:
+            self._enter(weakref.ref(mark))
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
             ahead = None if future is None else as_future(future, cal.horizon, "future")
@@ -199,8 +199,8 @@ class Stream:
         Raises `StaleRowError` for a row not yet due, or too old to be of use. The stream is then as it was.
         """
         mark = _Mark()
-        self._enter(mark)
         try:
+            self._enter(weakref.ref(mark))
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
             late = self._late_row(state, at)
@@ -240,15 +240,23 @@ class Stream:
         stream._state = archive.read(path, "stream", StreamState, of=owner, like=stream._state)
         return stream
 
-    def _enter(self, mark: _Mark) -> None:
-        """Only one call at a time. The mark is the caller's own and dies with the call, however that ends."""
-        with self._entry:
-            if self._working is not None and self._working() is not None:
+    def _enter(self, call: weakref.ref[_Mark]) -> None:
+        """Only one call at a time: the earliest whose mark, which dies with the call however that ends, is alive.
+
+        A list's own operations are indivisible, so it needs no lock, which an interrupt could leave locked for good.
+        """
+        self._calls.append(call)
+        for earlier in self._calls.copy():
+            if earlier is call:
+                return
+            if earlier() is not None:
+                self._calls.remove(call)
                 raise BusyError(
                     "this stream is at work on another row; make one call after the other, from one thread, and not "
                     "from its own forecaster. For several threads, give each series a stream of its own."
                 )
-            self._working = weakref.ref(mark)
+            with suppress(ValueError):  # another call has just done so
+                self._calls.remove(earlier)
 
     def _after_gap(self, state: StreamState, rows: int, base: Any) -> StreamState:
         """The state after that many missing rows."""

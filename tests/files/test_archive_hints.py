@@ -111,6 +111,7 @@ def holding(**parts: Any) -> World:
     [
         ({"gate": np.asarray([1.0, np.nan])}, r"state.gate holds nan at \(1,\); expected: positive numbers"),
         ({"gate": np.asarray([1.0, 0.0])}, r"state.gate holds 0.0 at \(1,\); expected: positive numbers"),
+        ({"gate": np.asarray([1.0, 1e200])}, r"state.gate holds 1e\+200 at \(1,\); .* numbers, -1e\+110 to 1e\+110"),
         ({"gate": np.ones(3)}, "axis 0 of state.gate has size 3; expected: C with C = 2"),
         ({"gate": np.ones((2, 1))}, r"state.gate is an array of float64 \(2, 1\); expected: \(C\)"),
         ({"gate": np.ones(2, np.float32)}, r"state.gate is an array of float32 \(2,\); expected: float64"),

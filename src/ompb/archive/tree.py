@@ -238,7 +238,7 @@ def _any_shape(arguments: tuple[Any, ...]) -> Shape:
 
 
 def _check_values(array: Array, shape: Shape, place: str) -> None:
-    fit = np.isfinite(array)
+    fit = (array >= np.float64(shape.least)) & (array <= np.float64(shape.most))  # neither holds for NaN
     if shape.nan:
         fit |= np.isnan(array)
     if shape.positive:
@@ -246,7 +246,8 @@ def _check_values(array: Array, shape: Shape, place: str) -> None:
     if not fit.all():
         where = tuple(int(index) for index in np.argwhere(~fit)[0])
         expected = f"{'positive' if shape.positive else 'finite'} numbers{' or NaN' if shape.nan else ''}"
-        raise FormatError(f"{place} holds {array[where]} at {where}; expected: {expected}")
+        span = f"{shape.least:g} to {shape.most:g}"
+        raise FormatError(f"{place} holds {array[where]} at {where}; expected: {expected}, {span}")
 
 
 def _word(words: tuple[Any, ...], node: Any, place: str) -> Any:

@@ -43,8 +43,8 @@ class GateOptions:
 class GateState(NamedTuple):
     """What was heard of K voices on N lanes."""
 
-    loss: Annotated[Array, Shape("N K")]  # discounted sum over rows
-    rows: Annotated[Array, Shape("N")]  # discounted count of rows
+    loss: Annotated[Array, Shape("N K", least=0)]  # discounted sum over rows
+    rows: Annotated[Array, Shape("N", least=0)]  # discounted count of rows
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ class GuardState(NamedTuple):
     """The newest forecast, and how many cells in a row lay off theirs."""
 
     mean: Annotated[Array, Shape("N H")]
-    sd: Annotated[Array, Shape("N H")]
+    sd: Annotated[Array, Shape("N H", least=0)]
     origin: int | None  # of the newest forecast
-    off: Annotated[Array, Shape("N")]
+    off: Annotated[Array, Shape("N", least=0)]
     calm: bool  # none was
 
 

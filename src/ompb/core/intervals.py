@@ -21,6 +21,8 @@ from ompb.shapes import Shape, Tagged
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # A variance never falls below this (in squared source standard deviations): constant streams stay finite.
 FLOOR = 1e-12
+# ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
+REACH = math.log(5.0)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class ConformalState(IntervalState, tag="conformal"):
     """Residual variance and conformal factors of N lanes."""
 
     variance: Annotated[Array, Shape("N H", positive=True)]
-    log_factor: Annotated[Array, Shape("N levels")]  # ln of c_b over its Gaussian value
+    log_factor: Annotated[Array, Shape("N levels", least=-REACH, most=REACH)]  # ln of c_b over its Gaussian value
 
 
 class Conformal(IntervalRule, tag="conformal"):
@@ -89,9 +91,6 @@ class Conformal(IntervalRule, tag="conformal"):
 
     So the long-run share outside is 1 - b whatever the errors' law.
     """
-
-    # ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
-    REACH = math.log(5.0)
 
     def start(self, variance: Array) -> ConformalState:
         """Gaussian intervals."""
@@ -115,5 +114,5 @@ class Conformal(IntervalRule, tag="conformal"):
         share = xp.matmul(outside, observed[..., None])[..., 0] / xp.maximum(leads, 1.0)[:, None]
         allowed = xp.minimum(leads, 1.0)[:, None] * self.outside
         moved = state.log_factor + self.options.rate * (share - allowed)
-        log_factor = xp.maximum(xp.minimum(moved, self.REACH), -self.REACH)
+        log_factor = xp.maximum(xp.minimum(moved, REACH), -REACH)
         return ConformalState(self.next_variance(state, error, shrink, observed), log_factor)

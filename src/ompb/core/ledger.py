@@ -38,7 +38,7 @@ class Ledger(NamedTuple):
     """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
     pages: Annotated[Array, Shape("N K+2 P")]  # entries on R pages of H leads each, in one axis: (N, K + 2, R * H)
-    shrink: Annotated[Array, Shape("N RR 1")]  # 1 / (1 + leverage) by origin, a ring
+    shrink: Annotated[Array, Shape("N RR 1", least=0, most=1)]  # 1 / (1 + leverage) by origin, a ring
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod

@@ -73,7 +73,8 @@ class Posterior(MemberState, tag="posterior"):
     """Law of M heads (one per discount) on N lanes, and what late labels need of the past."""
 
     mean: Annotated[Array, Shape("N M H F")]  # w
-    root: Annotated[Array, Shape("N M F F")]  # S with P = S S^T after every origin so far
+    # S with P = S S^T after every origin so far; P never exceeds I / lambda^REFILL_EVERY, and lambda is at least 1/2
+    root: Annotated[Array, Shape("N M F F", least=-(2.0**32), most=2.0**32)]
     phi: Annotated[Array, Shape("N DD F")]  # features by origin, a ring; see `ompb.core.ledger`
     gains: Annotated[Array, Shape("N M DD F")]  # gains by origin, a ring
     pulls: Annotated[Array, Shape("N M refills F F")]  # omega P after each of the newest refills, by number

@@ -69,7 +69,7 @@ class Reading(NamedTuple):
 class CertificateState(NamedTuple):
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
-    squared: Annotated[Array, Shape("N m K")]  # expected squared error of each voice on each certificate window
+    squared: Annotated[Array, Shape("N m K", least=0)]  # expected squared error of each voice on each window
     statistics: Annotated[Array, Shape("N m KK+K")]  # pair statistics of the certificate windows
     ring_statistics: Annotated[Array, Shape("N ring KK+K")]  # ... and of the newest target windows
     pairs: Annotated[Array, Shape("N KK+K pairs")]  # coefficients of the belief at the last reading

@@ -31,11 +31,11 @@ FIRST_GUESS = 0.5
 class RealisedState(NamedTuple):
     """Proxy losses of non-overlapping outcomes of S series, and the outcome now maturing."""
 
-    outcomes: Annotated[Array, Shape("S")]  # how many have matured
-    total: Annotated[Array, Shape("S")]  # sum of their losses
-    deviation: Annotated[Array, Shape("S")]  # sum of (l - g)^2
+    outcomes: Annotated[Array, Shape("S", least=0)]  # how many have matured
+    total: Annotated[Array, Shape("S", least=0)]  # sum of their losses
+    deviation: Annotated[Array, Shape("S", least=0)]  # sum of (l - g)^2
     errors: Annotated[Array, Shape("N H")]  # of the outcome now maturing, 0 where not observed
-    observed: Annotated[Array, Shape("N H")]
+    observed: Annotated[Array, Shape("N H", least=0, most=1)]
     origin: int | None  # of the outcome now maturing
     newest: int | None  # origin of the newest matured outcome
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.windows import CertificateWindows, Reader
+from ompb.errors import OptionError
+from ompb.shapes import LARGEST
 
 # Quantiles: tau_y leaves a tenth of the source saturated, tau_d is the median gap.
 TAU_Y_QUANTILE, TAU_D_QUANTILE = 0.9, 0.5
@@ -23,6 +25,11 @@ class Scales:
     tau_y: float
     tau_d: float
     null_ratio: float = LEAST_NULL  # |D_S - D_T| / D_S that is rarely exceeded without shift
+
+    def __post_init__(self) -> None:
+        for name, scale in (("tau_y", self.tau_y), ("tau_d", self.tau_d)):
+            if not LEAST_SCALE <= scale <= LARGEST:
+                raise OptionError(f"{name} = {scale} is no scale; accepted: {LEAST_SCALE:g} to {LARGEST:g}.")
 
     @classmethod
     def of(cls, reader: Reader, windows: CertificateWindows, tau_d_factor: float) -> Scales:

@@ -22,7 +22,7 @@ class CertificateWindows:
 
     seen: tuple[Annotated[Array, Shape("N m ?")], ...]  # what each member needs of them
     residual: Annotated[Array, Shape("N m H")]  # outcome less base forecast
-    weight: Annotated[Array, Shape("N m H")]  # of each lead in the series' mean squared error times C
+    weight: Annotated[Array, Shape("N m H", least=0)]  # of each lead in the series' mean squared error times C
 
     @classmethod
     def of(cls, mixture: Mixture, view: View, outcomes: Array, channels: int) -> CertificateWindows:

@@ -1,0 +1,267 @@
+"""One absurd number must not poison a stream: it counts as missing and is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from small_streams import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    PATIENCE,
+    calibrator,
+    finite,
+    fit,
+    last_season,
+    same,
+    saved,
+    source,
+    target,
+    walked,
+)
+
+import ompb
+from ompb.datasets.benchmark import load
+from ompb.datasets.synthetic import Shift, shifted_stream
+from ompb.errors import ForecasterError, NotFiniteError
+from ompb.types import Floats
+
+AT = 100  # the row of the absurd cell
+FILL_VALUE = 9.969209968386869e36  # NetCDF's
+
+
+def with_cell(value: float, rows: int = 1, channel: int = 0) -> Floats:
+    """The stream with an absurd cell, or several in a row."""
+    spoiled = target().copy()
+    spoiled[AT : AT + rows, channel] = value
+    return spoiled
+
+
+def off_by(deviations: float, rows: int = 1) -> Floats:
+    """The stream with cells that are so many source standard deviations off."""
+    spoiled = target().copy()
+    spoiled[AT : AT + rows, 0] += deviations * calibrator().scale[0]
+    return spoiled
+
+
+def forecasts(rows: Floats, cal: ompb.Calibrator | None = None) -> list[ompb.Forecast]:
+    stream = (cal or calibrator()).stream(last_season)
+    return [forecast for forecast in map(stream.step, rows) if forecast is not None]
+
+
+@pytest.mark.parametrize("said", [1e160, 1e120, -1e200, 1e8])
+def test_a_forecaster_that_says_too_much_once_is_refused_and_goes_on(said: float) -> None:
+    wrong = False
+
+    def forecaster(windows: NDArray[np.floating]) -> Floats:
+        return np.full((len(windows), HORIZON, CHANNELS), said) if wrong else last_season(windows)
+
+    stream, twin = walked(target()[:AT], forecaster=forecaster), walked(target()[:AT])
+    before, wrong = saved(stream), True
+    with pytest.raises(ForecasterError, match="standard deviations"):
+        stream.step(target()[AT])
+    assert saved(stream) == before
+    wrong = False
+    assert all(same(stream.step(row), twin.step(row)) for row in target()[AT:])
+
+
+@pytest.mark.parametrize("said", [1e200, -1e160, 1e7])
+def test_fit_refuses_a_forecaster_that_says_too_much(said: float) -> None:
+    def forecaster(windows: NDArray[np.floating]) -> Floats:
+        return np.full((len(windows), HORIZON, CHANNELS), said * calibrator().scale)
+
+    with pytest.raises(ForecasterError, match="standard deviations"):
+        fit(forecaster)
+
+
+@pytest.mark.parametrize("value", [1e90, 1e100, FILL_VALUE, -FILL_VALUE, 1e10, -1e10, 1e6, 1e4, 200.0])
+def test_an_absurd_cell_does_what_a_missing_one_does_to_the_bit(value: float) -> None:
+    stream, twin = calibrator().stream(last_season), calibrator().stream(last_season)
+    for at, (row, other) in enumerate(zip(with_cell(value), with_cell(np.nan), strict=True)):
+        forecast, expected = stream.step(row), twin.step(other)
+        assert same(forecast, expected)
+        assert forecast is None or finite(forecast)
+        assert forecast is None or forecast.hidden == (("channel 0",) if at == AT else ())
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    assert twin.hidden == {"channel 0": 0, "channel 1": 0}
+    assert stream.realised_risk() == twin.realised_risk()
+    assert "1 cells not believed" in repr(stream)
+
+
+@pytest.mark.parametrize("channels", [(0,), (0, 1)])
+@pytest.mark.parametrize("at", [0, CONTEXT - 2, CONTEXT - 1])
+def test_an_absurd_cell_before_the_first_forecast(at: int, channels: tuple[int, ...]) -> None:
+    """No forecast speaks of it yet: what is beyond any limit is hidden all the same."""
+    spoiled, missing = target().copy(), target().copy()
+    spoiled[at, channels], missing[at, channels] = FILL_VALUE, np.nan
+    assert all(same(a, b) for a, b in zip(forecasts(spoiled), forecasts(missing), strict=True))
+
+
+@pytest.mark.parametrize("deviations", [1e4, 1e6, -1e4])
+def test_a_spike_leaves_no_trace(deviations: float) -> None:
+    """No correction chases it and no interval widens by it, while it would be in the window or later."""
+    learned, clean = shifted_stream("level", 1, 800, 300, 2, 12)
+    forecaster = ompb.Ridge.fit(learned, 24, 6)
+    cal = ompb.Calibrator.fit(forecaster, learned, context=24, horizon=6, season=12)
+    spoiled = clean.copy()
+    spoiled[AT, 0] += deviations * cal.scale[0]
+    found, expected = (ompb.backtest(cal, forecaster, rows) for rows in (spoiled, clean))
+    width, usual = (np.ptp(run.interval(0.8), axis=0) for run in (found, expected))
+    assert (width <= 1.1 * usual).all()
+    assert (np.abs(found.mean - expected.mean) < 0.5 * cal.scale).all()
+
+
+def test_the_same_spike_without_guard_does_leave_one() -> None:
+    """What the guard is for; and so the tests above can fail."""
+    trusting = fit(guard=None)
+    spoiled, clean = forecasts(off_by(1e4), trusting), forecasts(target(), trusting)
+    after = AT - CONTEXT + 2
+    width, usual = (np.ptp(f[after].interval(0.8), axis=0) for f in (spoiled, clean))
+    assert (width[:, 0] > 10 * usual[:, 0]).all()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 6, 7, 8, 60])
+def test_six_cells_in_a_row_are_hidden_and_the_seventh_is_believed(rows: int) -> None:
+    """The level has moved; it is believed for as long as it stays."""
+    issued = forecasts(off_by(300.0, rows))
+    hidden = {f.origin for f in issued if f.hidden}
+    moved_back = set(range(AT + rows, AT + rows + 6)) if rows > 6 else set()  # the way back is a jump, too
+    assert hidden >= set(range(AT, AT + min(rows, 6)))
+    assert hidden <= set(range(AT, AT + min(rows, 6))) | moved_back
+    assert all(finite(f) for f in issued)
+
+
+def test_a_missing_cell_neither_ends_nor_lengthens_a_run() -> None:
+    rows = off_by(300.0, 60)
+    rows[[AT + 2, AT + 4], 0] = np.nan
+    assert [f.origin - AT for f in forecasts(rows) if f.hidden] == [0, 1, 3, 5, 6, 7]
+
+
+@pytest.mark.parametrize("guard_rows", [0, 2])
+def test_how_many_cells_are_hidden_is_an_option(guard_rows: int) -> None:
+    issued = forecasts(off_by(300.0, 60)[: AT + 30], fit(guard_rows=guard_rows))
+    assert sum(bool(f.hidden) for f in issued) == guard_rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_true_jump_costs_about_the_rows_it_is_not_believed_in(seed: int) -> None:
+    """Forecasts issued in those six rows miss the jump of 30 deviations; then learning begins, six rows later."""
+    learned, rows = shifted_stream("none", seed, 800, 420, 2, 12)
+    forecaster, jump, judged = ompb.Ridge.fit(learned, 24, 6), 30.0, 300
+    rows = rows.copy()
+    rows[AT:] += jump * learned.std(axis=0)
+    errors = []
+    for guard in (20.0, None):
+        cal = ompb.Calibrator.fit(forecaster, learned, context=24, horizon=6, season=12, guard=guard)
+        run = ompb.backtest(cal, forecaster, rows)
+        first = AT - 23  # the place of origin AT
+        outcome = np.stack([rows[origin + 1 : origin + 7] for origin in range(AT, AT + judged)])
+        errors.append(np.abs((run.mean[first : first + judged] - outcome) / learned.std(axis=0)).mean())
+        assert run.origins[first] == AT
+        assert run.hidden.sum() == (2 * 6 if guard else 0)
+    assert errors[0] - errors[1] < 1.5 * 6 * jump / judged
+
+
+@pytest.mark.parametrize("shift", get_args(Shift))
+@pytest.mark.parametrize("seed", range(3))
+def test_no_cell_of_a_clean_stream_is_hidden(shift: Any, seed: int) -> None:
+    learned, rows = shifted_stream(shift, seed, 600, 500, 3, 12)
+    forecaster = ompb.Ridge.fit(learned, 24, 6)
+    cal = ompb.Calibrator.fit(forecaster, learned, context=24, horizon=6, season=12, certificate=False)
+    assert not ompb.backtest(cal, forecaster, rows).hidden.any()
+
+
+def test_no_cell_of_the_second_transformer_is_hidden(data_dir: Path) -> None:
+    data = load("etth", data_dir)
+    learned = data.source[-3000:]
+    forecaster = ompb.Ridge.fit(learned, 48, 24)
+    cal = ompb.Calibrator.fit(forecaster, learned, context=48, horizon=24, season=24, certificate=False)
+    assert not ompb.backtest(cal, forecaster, data.streams["ood"][:3000]).hidden.any()
+
+
+@pytest.mark.parametrize("deviations", [1e3, 9e5, -9e5])
+def test_without_guard_a_million_deviations_are_believed_and_nothing_breaks(deviations: float) -> None:
+    trusting = fit(guard=None)
+    issued = forecasts(off_by(deviations), trusting)
+    assert all(finite(f) and not f.hidden for f in issued)
+    window = next(f for f in issued if f.origin == AT)
+    assert np.abs(window.base - target()[AT]).max() > 0.2 * abs(deviations) * trusting.scale[0]  # it was seen
+    beyond = forecasts(off_by(5e6), trusting)
+    assert [f.origin for f in beyond if f.hidden] == [AT]
+    assert all(map(finite, beyond))
+
+
+@pytest.mark.parametrize("options", [{}, {"guard": None}])
+@pytest.mark.parametrize("seed", range(4))
+def test_storms_of_absurd_cells_never_give_nan(seed: int, options: dict[str, Any]) -> None:
+    """Among all magnitudes, in any number, for a whole stream."""
+    rng = np.random.default_rng(seed)
+    rows = target()[:250].copy()
+    hit = rng.random(rows.shape) < 0.2
+    rows[hit] *= 10.0 ** rng.uniform(0, 100, hit.sum())
+    stream = fit(**options).stream(last_season)
+    for row in rows:
+        forecast = stream.step(np.clip(row, -1e100, 1e100))
+        assert forecast is None or finite(forecast)
+    assert np.isfinite(stream.realised_risk().upper)
+
+
+@pytest.mark.parametrize("value", [1e90, FILL_VALUE, 1e10])
+@pytest.mark.parametrize("row", [20, 290])
+def test_a_source_with_an_absurd_cell_is_refused_by_row_and_channel(value: float, row: int) -> None:
+    rows = source().copy()
+    rows[row, 1] = value
+    with pytest.raises(NotFiniteError, match=rf"at row {row}, channel 1, .*write NaN"):
+        fit(rows=rows)
+
+
+@pytest.mark.parametrize("forecaster", [last_season, lambda windows: np.repeat(windows[:, -1:], HORIZON, axis=1)])
+def test_a_backtest_is_the_stream_where_cells_are_hidden(forecaster: Any) -> None:
+    rows = off_by(300.0, 3)
+    rows[150, 1], rows[151, 0] = FILL_VALUE, np.nan
+    run, stream = ompb.backtest(calibrator(), forecaster, rows), calibrator().stream(forecaster)
+    issued = [forecast for forecast in map(stream.step, rows) if forecast is not None]
+    for name in ("mean", "base", "gate", "sd", "multipliers"):
+        assert getattr(run, name).tobytes() == np.stack([getattr(f, name) for f in issued]).tobytes()
+    expected = np.zeros(rows.shape, dtype=bool)
+    expected[AT : AT + 3, 0] = expected[150, 1] = True
+    np.testing.assert_array_equal(run.hidden, expected)
+    np.testing.assert_array_equal(np.isnan(run.rows), expected | np.isnan(rows))
+    assert dict(zip(run.names, run.hidden.sum(axis=0).tolist(), strict=True)) == stream.hidden
+    assert run.realised == stream.realised_risk()
+    assert np.isnan(run.outcome[np.flatnonzero(run.origins == AT - 1)[0], 0, 0])
+
+
+def test_a_backtest_is_not_stopped_by_windows_that_the_stream_never_comes_to() -> None:
+    """Base forecasts are asked for in blocks before it is known which cells are believed."""
+    rows, limit = off_by(300.0), 100 * calibrator().scale[0]
+
+    def choosy(windows: NDArray[np.floating]) -> Floats:
+        if np.abs(windows).max() > limit:
+            raise OverflowError("too large for me")
+        return last_season(windows)
+
+    run, plain = (ompb.backtest(calibrator(), forecaster, rows) for forecaster in (choosy, last_season))
+    assert run.mean.tobytes() == plain.mean.tobytes()
+    with pytest.raises(ForecasterError, match="too large for me"):
+        ompb.backtest(fit(guard=None), choosy, rows)
+
+
+@pytest.mark.parametrize("value", [1e90, FILL_VALUE, 1e10, 1e4])
+@pytest.mark.parametrize("age", [0, PATIENCE, PATIENCE + 1])
+def test_an_absurd_late_cell_is_no_news(value: float, age: int) -> None:
+    """Beyond the patience only what no measurement can be is hidden: there is no forecast left to judge it by."""
+    if age > PATIENCE and value < 1e9:
+        pytest.skip("it is believed")
+    rows = target()[:AT].copy()
+    late = AT - 1 - age
+    rows[late, 0] = np.nan
+    stream, twin = walked(rows), walked(rows)
+    stream.observe(late, [value, np.nan])
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    for row in target()[AT : AT + 30]:
+        assert same(stream.step(row), twin.step(row))
