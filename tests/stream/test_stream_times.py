@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,12 @@ def test_a_forecast_knows_the_times_it_speaks_of(frequency: str) -> None:
 @pytest.mark.parametrize("frame", ["index", "column", "polars"])
 def test_a_frame_brings_its_times(frame: str) -> None:
     columns = {"a": source()[:, 0], "b": source()[:, 1]}
-    made = {
+    made: dict[str, Callable[[], Any]] = {
         "index": lambda: pd.DataFrame(columns, index=pd.DatetimeIndex(HOURS[:ROWS])),
         "column": lambda: pd.DataFrame({"ds": HOURS[:ROWS], **columns}),
         "polars": lambda: pl.DataFrame({"ds": HOURS[:ROWS], **columns}),
-    }[frame]()
-    cal, by_hand = fit(rows=made), fit(times=HOURS[:ROWS])
+    }
+    cal, by_hand = fit(rows=made[frame]()), fit(times=HOURS[:ROWS])
     assert cal.names == ("a", "b")
     assert cal.grid == by_hand.grid
     assert cal.source.base_variance.tobytes() == by_hand.source.base_variance.tobytes()
