@@ -83,9 +83,9 @@ class Moody:
             lambda: "nothing",
             lambda: None,
             lambda: 1 / 0,
-            lambda: {}["lost"],
+            lambda: [][0],
             lambda: said.astype(np.float32),  # no fault
-            lambda: windows.fill(np.nan) or said,
+            lambda: (windows.fill(np.nan), said)[1],  # type: ignore[func-returns-value]  # what it was given is its own
         )
         return faults[self.rng.integers(len(faults))]()
 
@@ -135,12 +135,13 @@ def calibrator(rng: np.random.Generator) -> ompb.Calibrator:
     """Of a random shape, with random options."""
     context, horizon, channels = (int(rng.integers(1, most)) for most in (13, 7, 4))
     rows = source_rows(rng, int(rng.integers(5, 9)) * (context + horizon), channels)
+    seasons: tuple[Any, ...] = (None, 6, "auto")
     return ompb.Calibrator.fit(
         Moody(rng, horizon, 0.0),
         rows,
         context=context,
         horizon=horizon,
-        season=[None, 6, "auto"][rng.integers(3)],
+        season=seasons[rng.integers(3)],
         times=np.arange(len(rows)) if rng.random() < 0.4 else None,
         **options(rng),
     )
@@ -157,7 +158,7 @@ def live(rng: np.random.Generator, cal: ompb.Calibrator, folder: Path, tally: Ta
             level = level + cal.scale * rng.choice([-1, 1]) * 10.0 ** rng.uniform(0, 7)
         time += 1 if rng.random() < 0.95 else int(rng.integers(-2, 6))
         row = live_row(rng, cal, level)
-        extra = {"at": time} if timed else {}
+        extra: dict[str, Any] = {"at": time} if timed else {}
         if rng.random() < 0.05:
             extra["base"] = [None, level[None], "words", np.full((cal.horizon, cal.channels), level)][rng.integers(4)]
         attempt(stream, "step", partial(stream.step, row, **extra), tally)

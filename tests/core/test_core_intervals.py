@@ -36,9 +36,8 @@ def test_the_variance_is_the_discounted_mean_of_errors_freed_of_their_leverage()
         state = rules.learn(state, error, precision, 1 / (1 + leverage), observed)
         for place in np.ndindex(LANES, LEADS):
             if observed[place]:
-                expected[place] = DISCOUNT * expected[place] + (1 - DISCOUNT) * error[place] ** 2 / (
-                    1 + leverage[place]
-                )
+                own = error[place] ** 2 / (1 + leverage[place])
+                expected[place] = DISCOUNT * expected[place] + (1 - DISCOUNT) * own
         np.testing.assert_allclose(state.variance, expected, rtol=1e-12)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -63,6 +64,17 @@ def test_diagnosis_is_its_formula() -> None:
     bound = source + term["gamma"] + abs(of_source - of_target) / 2 + mismatch
     assert found.martingale_bound == pytest.approx(bound, rel=1e-9)
     assert found.target_risk <= found.martingale_bound
+
+
+@pytest.mark.parametrize(("tau", "factor"), [(0.25, 16.0), (0.5, 4.0), (1.0, 1.0), (3.0, 1.0)])
+def test_the_tail_of_an_error_below_tau_y_costs_the_square_of_their_ratio(tau: float, factor: float) -> None:
+    """Losses are squared errors: an error of half tau_y has a proxy loss of a quarter."""
+    stream = calibrator().stream(last_season)
+    issued = [stream.step(row) for row in target()[:CONTEXT]][-1]
+    assert issued is not None
+    assert issued.certificate is not None
+    small = dataclasses.replace(issued.certificate, source_risk=0.02, gamma=0.01, disagreement=0.02, tau_y=1.0)
+    assert small.tail_risk(tau).probability == pytest.approx(factor * 0.04, rel=1e-12)
 
 
 def test_what_arrives_late_is_learned_but_does_not_count() -> None:

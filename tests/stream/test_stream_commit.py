@@ -82,7 +82,6 @@ def stepped(rows: Floats, cal: ompb.Calibrator | None = None) -> ompb.Stream:
 
 FIRST = CONTEXT - 1  # the first origin
 MOMENTS = {
-    "the first forecast": FIRST,
     "the source's word is put back, windows are read again, an outcome matures": FIRST + REFILL_EVERY,
     "the row after that": FIRST + REFILL_EVERY + 1,
 }
@@ -98,6 +97,7 @@ def test_step(at: int) -> None:
     assert lines > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"certificate": False, "online": False}, {"discounts": (0.9, 0.99), "draws": 3}])
 def test_step_with_other_options(options: dict[str, Any]) -> None:
     at = FIRST + 20

@@ -1,217 +1,263 @@
-"""Forecasters that speak now and then, base forecasts that come with the rows, and sources read at every so many."""
+"""Forecasters that speak at some rows only, base forecasts that are handed in, and recorded ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from small_streams import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    SEASON,
+    calibrator,
+    finite,
+    fit,
+    last_season,
+    same,
+    saved,
+    source,
+    target,
+)
 
 import ompb
-from ompb.core.members.head import SourceHead
-from ompb.core.posterior import Posterior
+from ompb.core.members.head import Heads, SourceHead
+from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
-from ompb.errors import ForecasterError, NotFiniteError, TooShortError
+from ompb.errors import ForecasterError
+from ompb.fitting import NEWEST
+from ompb.query import Query
+from ompb.types import Floats
+from ompb.windows import sliding
 
-CONTEXT, HORIZON, SEASON, EVERY = 24, 6, 12, 12
-Floats = NDArray[np.float64]
-SOURCE, TARGET = shifted_stream("level", 5, 900, 400, 2, SEASON)
-RIDGE = ompb.Ridge.fit(SOURCE, CONTEXT, HORIZON)
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON}
+EVERY = SEASON  # rows from one forecast to the next
 
 
 class Daily(ompb.Forecaster):
-    """Speaks every twelfth row only; fails if it is asked in between."""
+    """Speaks every so many rows; counts the windows it is asked."""
 
-    def __init__(self) -> None:
-        self.asked: list[int] = []
+    def __init__(self, every: int = EVERY) -> None:
+        self.every, self.asked = every, 0
 
     def speaks_at(self, origins: NDArray[np.int64], times: Any) -> NDArray[np.bool_]:
         del times
-        return np.asarray(origins % EVERY == EVERY - 1)
+        return np.asarray(origins % self.every == 0)
 
-    def forecast(self, query: ompb.Query) -> Any:
-        assert (query.origins % EVERY == EVERY - 1).all()
-        self.asked += query.origins.tolist()
-        return RIDGE(query.windows)
-
-
-def recorded(rows: Floats, every: int) -> Floats:
-    """The ridge's forecasts by row, NaN where it is silent."""
-    forecasts = np.full((len(rows), HORIZON, 2), np.nan)
-    for origin in range(CONTEXT - 1, len(rows)):
-        if origin % every == every - 1:
-            forecasts[origin] = RIDGE(rows[None, origin + 1 - CONTEXT : origin + 1])[0]
-    return forecasts
+    def forecast(self, query: Query) -> Floats:
+        assert (query.origins % self.every == 0).all()
+        self.asked += len(query.windows)
+        return last_season(query.windows)
 
 
-def test_a_daily_forecaster_is_asked_daily_and_learned_from_every_row() -> None:
+def recorded(rows: Floats, every: int = 1, **more: Any) -> ompb.Recorded:
+    """What `last_season` says of every window, NaN where it is silent."""
+    said = np.full((len(rows), HORIZON, CHANNELS), np.nan)
+    said[CONTEXT - 1 :] = last_season(sliding(rows, CONTEXT))
+    said[np.arange(len(rows)) % every != 0] = np.nan
+    return ompb.Recorded(said, **more)
+
+
+def test_a_forecaster_may_speak_now_and_then() -> None:
     daily = Daily()
-    cal = ompb.Calibrator.fit(daily, SOURCE, **SIZES)
-    assert daily.asked
+    cal = fit(daily)
+    learning_rows = 225
+    assert daily.asked <= len(source()) // EVERY
+    assert cal.source.base_variance.tobytes() != calibrator().source.base_variance.tobytes()
     stream = cal.stream(daily)
-    issued = [f for f in (stream.step(row) for row in TARGET) if f is not None]
-    assert [f.origin for f in issued] == list(range(CONTEXT - 1, len(TARGET), EVERY))
-    run = ompb.backtest(cal, daily, TARGET)
-    np.testing.assert_array_equal(run.origins, [f.origin for f in issued])
-    np.testing.assert_allclose(run.mean, [f.mean for f in issued], rtol=1e-9)
-    complete = np.isfinite(run.outcome).all(axis=(1, 2))
-    error = np.abs(run.mean - run.outcome)[complete].mean()
-    assert error < 0.8 * np.abs(run.base - run.outcome)[complete].mean()
-    assert run.realised.outcomes == len(issued) - 1  # non-overlapping as they are: all but the last have matured
+    issued = [stream.step(row) for row in target()[:learning_rows]]
+    origins = [forecast.origin for forecast in issued if forecast is not None]
+    assert origins == list(range(EVERY, learning_rows, EVERY))
+    assert all(forecast is None or finite(forecast) for forecast in issued)
+    assert stream.rows == learning_rows
+    moved = [forecast for forecast in issued if forecast is not None and (forecast.gate > 0).any()]
+    assert moved  # it learns
 
 
-@pytest.mark.parametrize("every", [1, 5, 12])
-def test_records_and_forecasters_say_the_same(every: int, tmp_path: Path) -> None:
-    """A record with silent origins, base forecasts with the rows, and a forecaster that speaks as often."""
-
-    class Now(ompb.Forecaster):
-        def speaks_at(self, origins: NDArray[np.int64], times: Any) -> NDArray[np.bool_]:
-            del times
-            return np.asarray(origins % every == every - 1)
-
-        def forecast(self, query: ompb.Query) -> Any:
-            return np.concatenate([RIDGE(window[None]) for window in query.windows])
-
-    cal = ompb.Calibrator.fit(Now(), SOURCE, **SIZES)
-    assert (
-        ompb.Calibrator.fit(ompb.Recorded(recorded(SOURCE, every)), SOURCE, **SIZES).source.base_variance.tobytes()
-        == cal.source.base_variance.tobytes()
-    )
-    said = recorded(TARGET, every)
-    streams = cal.stream(Now()), cal.stream(ompb.Recorded(said)), cal.stream()
-    for row, values in enumerate(TARGET[:200]):
-        base = None if np.isnan(said[row]).all() else said[row]
-        one, two, three = streams[0].step(values), streams[1].step(values), streams[2].step(values, base=base)
-        assert (one is None) == (two is None) == (three is None) == (base is None)
-        if one is not None and two is not None and three is not None:
-            assert one.mean.tobytes() == two.mean.tobytes() == three.mean.tobytes()
-            assert one.certificate == two.certificate == three.certificate
-    for number, stream in enumerate(streams):
-        stream.save(tmp_path / str(number))
-    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+def test_silence_by_speaks_at_by_record_and_by_hand_are_one() -> None:
+    """The same stream, whoever says that there is no forecast at a row."""
+    cal = fit(Daily())
+    spoken, noted, handed = cal.stream(Daily()), cal.stream(recorded(target(), EVERY)), cal.stream()
+    for at, row in enumerate(target()[:150]):
+        window = target()[at + 1 - CONTEXT : at + 1] if at + 1 >= CONTEXT else None
+        base = None if window is None or at % EVERY else last_season(window[None])[0]
+        forecast = spoken.step(row)
+        assert same(forecast, noted.step(row))
+        assert same(forecast, handed.step(row, base=base))
+    assert saved(spoken) == saved(noted) == saved(handed)
+    run = ompb.backtest(cal, Daily(), target()[:150])
+    assert run.origins.tolist() == list(range(EVERY, 150, EVERY))
+    assert run.realised == spoken.realised_risk()
 
 
-def test_a_sparse_head_is_the_batch_solution() -> None:
-    """Discounted ridge towards the source head of exactly the labels of issued forecasts; time fades the rest, too."""
-    discount = 0.98
-    daily = Daily()
-    cal = ompb.Calibrator.fit(daily, SOURCE, discounts=(discount,), guard=None, **SIZES)
-    source = next(member for member in cal.source.members if isinstance(member, SourceHead))
-    stream, rows = cal.stream(daily), TARGET[:60]
-    phi, base = {}, {}
-    for row, values in enumerate(rows):
-        forecast = stream.step(values)
-        if forecast is not None:
-            window = (rows[row + 1 - CONTEXT : row + 1] - cal.centre) / cal.scale
-            base[row] = ((forecast.base - cal.centre) / cal.scale).T
-            view = cal.source.features.view(window.T[:, None].copy(), base[row][:, None])
-            phi[row] = (view.features @ source.whitening)[:, 0]
-    found = next(state for state in stream._state.online.members if isinstance(state, Posterior)).mean
-    scaled = ((rows - cal.centre) / cal.scale).T
-    first, newest = min(phi), len(rows) - 1
-    for lane in range(2):
-        for lead in range(1, HORIZON + 1):
-            word = source.weights[lane, lead - 1]
-            last = newest - lead
-            weight = discount ** (last - first + 1) + discount ** (last - first) * (1 - discount**64)
-            matrix, right = weight * np.eye(len(word)), weight * word
-            for origin in (k for k in phi if k <= last):
-                one, fade = phi[origin][lane], discount ** (last - origin)
-                matrix += fade * np.outer(one, one)
-                right += fade * one * (scaled[lane, origin + lead] - base[origin][lane, lead - 1])
-            np.testing.assert_allclose(found[lane, 0, lead - 1], np.linalg.solve(matrix, right), atol=1e-9)
+def test_a_backtest_of_one_who_never_speaks_says_so() -> None:
+    with pytest.raises(ompb.errors.TooShortError, match="speaks at none of the rows"):
+        ompb.backtest(calibrator(), Daily(10_000), target()[1:100])
+    with pytest.raises(ompb.errors.TooShortError, match="speaks at none"):
+        fit(Daily(10_000))
+
+
+def test_heads_that_learn_now_and_then_are_the_batch_solution() -> None:
+    """Discounted ridge towards the source's word over the origins that spoke, solved afresh."""
+    options: dict[str, Any] = {"discounts": (0.95,), "anchor": 20.0, "guard": None}
+    cal = fit(Daily(), **options)
+    member = next(m for m in cal.source.members if isinstance(m, SourceHead))
+    heads = next(v for v in cal.online.mixture.members if isinstance(v, Heads))
+    stream, rows, discount = cal.stream(Daily()), target()[:140], 0.95
+    phi, said = {}, {}
+    for at, row in enumerate(rows):
+        if stream.step(row) is None:
+            continue
+        window = cal.scaler.standardise(rows[at + 1 - CONTEXT : at + 1])
+        base = cal.scaler.standardise(last_season(rows[at + 1 - CONTEXT : at + 1][None])[0])
+        phi[at] = heads.see(cal.online.features.view(window.T[:, None].copy(), base.T[:, None].copy()))[:, 0]
+        said[at] = base.T
+    found = next(state for state in stream._state.online.members if isinstance(state, Posterior))
+    first, newest, size = min(phi), len(rows) - 1, member.weights.shape[2]
+    assert newest - first > REFILL_EVERY
+    for lane, lead in np.ndindex(CHANNELS, HORIZON):
+        word, last = member.weights[lane, lead], newest - lead - 1
+        precision = discount ** (last - first + 1) * np.eye(size)
+        right = precision @ word
+        for origin in range(first, last + 1):
+            weight = discount ** (last - origin)
+            if origin in phi:
+                outcome = cal.scaler.standardise(rows[origin + 1 + lead])[lane]
+                precision += weight * np.outer(phi[origin][lane], phi[origin][lane])
+                right += weight * phi[origin][lane] * (outcome - said[origin][lane, lead])
+            if (origin - first) % REFILL_EVERY == 0:
+                share = weight * (1 - discount**REFILL_EVERY)
+                precision, right = precision + share * np.eye(size), right + share * word
+        np.testing.assert_allclose(found.mean[lane, 0, lead], np.linalg.solve(precision, right), rtol=0, atol=1e-9)
+
+
+def running(rows: int = 40) -> ompb.Stream:
+    stream = calibrator().stream()
+    for at, row in enumerate(target()[:rows]):
+        base = last_season(target()[None, at + 1 - CONTEXT : at + 1])[0] if at + 1 >= CONTEXT else None
+        stream.step(row, base=base)
+    return stream
+
+
+def test_a_base_forecast_may_be_handed_in() -> None:
+    asked = calibrator().stream(last_season)
+    for row in target()[:40]:
+        asked.step(row)
+    assert saved(running()) == saved(asked)
+    window = target()[None, 41 - CONTEXT : 41]
+    given = last_season(window)[0]
+    expected = asked.step(target()[40])
+    for base in (given, given.tolist(), np.asfortranarray(given)):
+        stream = running()
+        assert same(stream.step(target()[40], base=base), expected)
 
 
 @pytest.mark.parametrize(
-    ("base", "words"),
+    "base",
     [
-        (np.zeros((HORIZON + 1, 2)), "shape"),
-        (np.zeros(HORIZON), "shape"),
-        (np.full((HORIZON, 2), np.nan), "finite"),
-        (np.full((HORIZON, 2), 1e160), "source standard deviations"),
-        ([["a", "b"]] * HORIZON, "dtype"),
-        (np.zeros((HORIZON, 2), dtype=complex), "dtype"),
-        (np.zeros((HORIZON, 2, 3)), "quantiles"),
+        np.zeros((HORIZON + 1, CHANNELS)),
+        np.zeros((HORIZON, CHANNELS + 1)),
+        np.zeros(HORIZON),
+        np.zeros((1, HORIZON, CHANNELS)),
+        np.full((HORIZON, CHANNELS), np.nan),
+        np.full((HORIZON, CHANNELS), np.inf),
+        np.full((HORIZON, CHANNELS), 1e160),
+        np.full((HORIZON, CHANNELS), "12"),
+        np.zeros((HORIZON, CHANNELS)) > 0,
+        np.zeros((HORIZON, CHANNELS)) + 1j,
+        "words",
+        7.0,
+        [[1.0], [1.0, 2.0]],
     ],
+    ids=lambda base: f"{type(base).__name__} {np.shape(base) if isinstance(base, np.ndarray) else base}",
 )
-def test_a_base_forecast_that_is_none_is_refused(base: Any, words: str, tmp_path: Path) -> None:
-    stream = ompb.Calibrator.fit(RIDGE, SOURCE, **SIZES).stream()
-    for row in TARGET[:40]:
-        stream.step(row, base=np.zeros((HORIZON, 2)))
-    stream.save(tmp_path / "before")
-    with pytest.raises(ForecasterError, match=words):
-        stream.step(TARGET[40], base=base)
-    stream.save(tmp_path / "after")
-    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+def test_a_base_forecast_that_cannot_be_used_changes_nothing(base: Any) -> None:
+    stream = running()
+    before = saved(stream)
+    with pytest.raises(ForecasterError):
+        stream.step(target()[40], base=base)
+    assert saved(stream) == before
 
 
-def test_a_stream_without_a_forecaster_says_what_it_needs() -> None:
-    stream = ompb.Calibrator.fit(RIDGE, SOURCE, **SIZES).stream()
-    for row in TARGET[: CONTEXT - 1]:
-        assert stream.step(row) is None
-    with pytest.raises(ForecasterError, match="pass base= with each row"):
-        stream.step(TARGET[CONTEXT - 1])
+def test_a_stream_without_forecaster_wants_base_forecasts() -> None:
+    stream = running()
+    before = saved(stream)
+    with pytest.raises(ForecasterError, match="pass base="):
+        stream.step(target()[40])
+    assert saved(stream) == before
 
 
-def test_a_record_of_the_source_is_not_one_of_the_stream() -> None:
-    record = ompb.Recorded(recorded(SOURCE, 1))
-    cal = ompb.Calibrator.fit(record, SOURCE, **SIZES)
-    for refused in (record, ompb.Recorded(recorded(SOURCE, 1))):
+@pytest.mark.parametrize(
+    "said",
+    [np.ones(3, dtype=bool), np.ones(1), "yes", None, [True, False]],
+    ids=["long", "floats", "text", "none", "two"],
+)
+def test_speaks_at_is_checked(said: Any) -> None:
+    class Vague(Daily):
+        def speaks_at(self, origins: NDArray[np.int64], times: Any) -> Any:
+            del origins, times
+            return said
+
+    stream = calibrator().stream(Vague())
+    for row in target()[: CONTEXT - 1]:
+        stream.step(row)
+    before = saved(stream)
+    with pytest.raises(ForecasterError, match="speaks_at returned"):
+        stream.step(target()[CONTEXT - 1])
+    assert saved(stream) == before
+
+
+def test_a_thinned_fit_asks_less_and_learns_much_the_same() -> None:
+    """Every seventh learning window, beside the newest ones, by which a stream is rehearsed, and the certificate's."""
+    long, rows = shifted_stream("level", 1, 4000, 300, CHANNELS, SEASON)
+    counts, noise, errors = [], [], []
+    for every in (1, 7):
+        forecaster = Daily(1)
+        cal = fit(forecaster, long, every=every)
+        counts.append(forecaster.asked)
+        noise.append(next(m for m in cal.source.members if isinstance(m, SourceHead)).noise)
+        run = ompb.backtest(cal, last_season, rows)
+        errors.append(np.nanmean(np.abs(run.mean - run.outcome)))
+    learning, certificate = 3000 - CONTEXT - HORIZON + 1, len(cal.source.windows)
+    assert counts[0] == learning + certificate
+    assert counts[1] == certificate + len({*range(0, learning, 7), *range(learning - NEWEST, learning)})
+    np.testing.assert_allclose(noise[1], noise[0], rtol=0.15)
+    assert errors[1] == pytest.approx(errors[0], rel=0.02)
+
+
+def test_a_record_of_the_source_is_not_used_on_the_stream() -> None:
+    record = recorded(source())
+    cal = fit(record)
+    assert cal.source.base_variance.tobytes() == calibrator().source.base_variance.tobytes()
+    for same_record in (record, recorded(source())):
         with pytest.raises(ForecasterError, match="those of the source"):
-            cal.stream(refused)
+            cal.stream(same_record)
         with pytest.raises(ForecasterError, match="those of the source"):
-            ompb.backtest(cal, refused, TARGET)
-    assert cal.stream(ompb.Recorded(recorded(TARGET, 1))) is not None
+            ompb.backtest(cal, same_record, target()[:60])
+    assert cal.stream(recorded(target())).step(target()[0]) is None
 
 
-def test_a_record_with_times_serves_both() -> None:
-    whole = np.concatenate([SOURCE, TARGET])
-    days = np.datetime64("2020-01-01", "D") + np.arange(len(whole))
-    record = ompb.Recorded(recorded(whole, 1), times=days)
-    cal = ompb.Calibrator.fit(record, SOURCE, times=days[:900], **SIZES)
-    start = 900 - CONTEXT + 1
-    run = ompb.backtest(cal, record, whole[start:], times=days[start:])
-    np.testing.assert_array_equal(run.base, recorded(whole, 1)[900:])
-    with pytest.raises(ForecasterError, match="time"):
-        ompb.backtest(cal, record, whole[start:])
+def test_a_record_with_times_serves_source_and_stream() -> None:
+    rows, times = np.concatenate([source(), target()]), np.arange(len(source()) + len(target()))
+    record, split = recorded(rows, times=times), len(source())
+    cal = fit(record, times=times[:split])
+    stream, plain = cal.stream(record), fit(times=times[:split]).stream(last_season)
+    for at, row in enumerate(target()[:60]):
+        found, expected = stream.step(row, at=split + at), plain.step(row, at=split + at)
+        if at >= CONTEXT:  # from there on both windows lie in the stream
+            assert found is not None
+            assert expected is not None
+            np.testing.assert_array_equal(found.base, expected.base)
+    untimed = cal.stream(record)
+    for row in target()[: CONTEXT - 1]:
+        untimed.step(row)
+    with pytest.raises(ForecasterError, match="recorded by time"):
+        untimed.step(target()[CONTEXT - 1])
 
 
-def test_thinning_asks_for_fewer_windows_and_learns_nearly_the_same() -> None:
-    asked: list[int] = []
-
-    def counting(windows: Floats) -> Floats:
-        asked.append(len(windows))
-        return np.asarray(RIDGE(windows))
-
-    long = shifted_stream("none", 6, 6000, 10, 2, SEASON)[0]
-    every = ompb.Calibrator.fit(counting, long, **SIZES)
-    all_windows = sum(asked)
-    asked.clear()
-    thinned = ompb.Calibrator.fit(counting, long, every=5, **SIZES)
-    assert sum(asked) < 0.5 * all_windows
-    np.testing.assert_allclose(thinned.source.base_variance, every.source.base_variance, rtol=0.1)
-    assert thinned.source.scales.tau_y == pytest.approx(every.source.scales.tau_y, rel=0.1)
-
-
-def test_forecasters_that_say_nothing_of_the_source_are_refused() -> None:
-    class Silent(Daily):
-        def speaks_at(self, origins: NDArray[np.int64], times: Any) -> NDArray[np.bool_]:
-            del times
-            return np.zeros(len(origins), dtype=bool)
-
-    with pytest.raises(TooShortError, match="speaks at none"):
-        ompb.Calibrator.fit(Silent(), SOURCE, **SIZES)
-
-    class Early(Daily):
-        def speaks_at(self, origins: NDArray[np.int64], times: Any) -> NDArray[np.bool_]:
-            del times
-            return np.asarray((origins % EVERY == EVERY - 1) & (origins < 500))
-
-    with pytest.raises(NotFiniteError, match="kept for the certificate"):
-        ompb.Calibrator.fit(Early(), SOURCE, **SIZES)
-    cal = ompb.Calibrator.fit(Daily(), SOURCE, **SIZES)
-    with pytest.raises(TooShortError, match="speaks at none of the rows"):
-        ompb.backtest(cal, Silent(), TARGET)
+def test_a_record_that_ends_falls_silent() -> None:
+    stream = calibrator().stream(recorded(target()[:50]))
+    issued = [stream.step(row) for row in target()[:60]]
+    assert all(forecast is None for forecast in issued[50:])
+    assert issued[49] is not None
