@@ -120,3 +120,15 @@ def test_the_regression_follows_a_level_shift_and_ignores_the_base_forecast() ->
     assert np.abs(said - seen.profile).max() > 0.1  # it says something
     moved = still_forecasts(mixture, features.view(windows + 7, base - 3))["regression"]
     np.testing.assert_allclose(moved, said + 7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("horizon", "season", "size"), [(24, 24, 10), (48, 12, 7), (30, 24, 6)])
+def test_the_basis_spans_level_trend_and_the_first_harmonics(horizon: int, season: int, size: int) -> None:
+    leads = np.arange(float(horizon))
+    angles = [2 * np.pi * order * leads / season for order in range(1, size)]
+    waves = [wave(angle) for angle in angles for wave in (np.cos, np.sin)]
+    wanted = np.stack([np.ones(horizon), leads, *waves][:size], axis=1)
+    found = horizon_basis(leads, season, size)
+    assert found.shape == (horizon, size)
+    np.testing.assert_allclose(found.T @ found, np.eye(size) / horizon, atol=1e-12)
+    np.testing.assert_allclose(found @ (horizon * found.T @ wanted), wanted, atol=1e-9)  # nothing is left over
