@@ -136,3 +136,17 @@ def test_the_gate_closes_below_one_per_cent(mass: float, opens: bool) -> None:
     belief = np.asarray([[1 - mass, mass / 2, mass / 2]] * 2)
     weights = learner.rules.weights(learner.state, belief)
     np.testing.assert_array_equal(weights, belief if opens else [[1, 0, 0]] * 2)
+
+
+def test_an_open_gate_chooses_among_the_others_however_far_the_backbone_is_ahead() -> None:
+    learner = Learner(GateOptions("open", DISCOUNT, 1e4, CAUTION))
+    tell(learner, draw(0, [0.01, 1.0, 2.0], 9))
+    np.testing.assert_allclose(learner.belief(), [[0.0, 1.0, 0.0]] * 2)
+
+
+@pytest.mark.parametrize("mode", ["channel", "shared", "open"])
+def test_a_backbone_that_is_alone_is_believed(mode: GateMode) -> None:
+    rules = Gate.of(np.ones(1), np.ones(1), HORIZON, 2, GateOptions(mode, DISCOUNT, EVIDENCE, CAUTION))
+    state = rules.learn(rules.start(2), np.ones((2, 1, HORIZON)), np.ones((2, HORIZON)))
+    belief = rules.belief(state)
+    np.testing.assert_array_equal(rules.weights(state, belief), np.ones((2, 1)))

@@ -95,9 +95,11 @@ class Gate:
         least = xp.min(loss, axis=1) / xp.maximum(rows, TINY)
         log_loss = xp.log(loss + (self.options.caution * least + TINY)[:, None])
         log_odds = self.options.evidence * (xp.matmul(log_loss, self.backbone)[:, None] - log_loss)
+        if self.options.mode == "open" and self.prior.shape[0] > 1:
+            # against the best of the others: against the backbone all might vanish
+            log_odds = xp.where(self.backbone > 0, -xp.inf, log_odds)
+            log_odds = log_odds - xp.max(log_odds, axis=1)[:, None]
         odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
-        if self.options.mode == "open":
-            odds = odds * (1 - self.backbone)
         return odds / xp.matmul(odds, self.everyone)[:, None]
 
     def weights(self, state: GateState, belief: Array) -> Array:
