@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -152,7 +153,7 @@ def read_learning(
     table: Source, spoken: Origins, every: int, learner: SourceLearner, progress: Progress | None
 ) -> tuple[Batch, Batch]:
     """Show the learner every so many windows once; the spread and the newest ones are kept."""
-    thinned, newest = spoken[::every], spoken[-NEWEST:]
+    thinned, newest = spoken[one_of_every(every, len(spoken))], spoken[-NEWEST:]
     kept = thinned[np.unique(np.linspace(0, len(thinned) - 1, min(SPREAD, len(thinned))).astype(int))]
     asked = np.union1d(thinned, newest)
     spread: list[Batch] = []
@@ -174,6 +175,19 @@ def read_learning(
             "missing, or say with unseen= which part to keep."
         )
     return known, Batch.join(last)
+
+
+def one_of_every(every: int, count: int) -> Origins:
+    r"""Places 0 .. count - 1, one of every so many: i every + floor(every {i (sqrt(5) - 1) / 2}), up to the last.
+
+    The steps are uneven, since even ones would meet the same phases of a season again and again.
+
+    >>> one_of_every(1, 4), one_of_every(5, 21)
+    (array([0, 1, 2, 3]), array([ 0,  8, 11, 19, 20]))
+    """
+    numbers = np.arange(-(-count // every))
+    share = (numbers * (math.sqrt(5) - 1) / 2) % 1
+    return np.minimum(numbers * every + (every * share).astype(np.int64), count - 1)
 
 
 def read_certificate(table: Source, split: int, stride: int) -> Batch:
