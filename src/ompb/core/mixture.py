@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.features import FeatureMap, View
@@ -22,6 +22,13 @@ from ompb.core.members.regression import WindowRegression
 MEMBERS = (Backbone, Profile, WindowRegression, SourceHead)
 
 States: TypeAlias = tuple[MemberState | None, ...]
+
+
+class Chorus(NamedTuple):
+    """What all K voices say of n windows."""
+
+    corrections: Array  # to the base forecast: (N, K, n, H)
+    leverage: Array  # their own uncertainty, in units of their noise, 0 for no doubt: (N, K, n)
 
 
 def learners(names: tuple[str, ...], features: FeatureMap, options: MemberOptions) -> list[Learner]:
@@ -72,11 +79,11 @@ class Mixture:
         """What each member needs of n windows."""
         return tuple(member.see(view) for member in self.members)
 
-    def speak(self, states: States, seen: tuple[Array, ...]) -> Speech:
-        """What all voices say of n windows: corrections (N, K, n, H), leverage (N, K, n)."""
+    def speak(self, states: States, seen: tuple[Array, ...]) -> Chorus:
+        """What all voices say of n windows."""
         return _joined([m.speak(state, one) for m, state, one in zip(self.members, states, seen, strict=True)])
 
-    def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Speech, States]:
+    def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Chorus, States]:
         """What all voices say of the window of a new origin, and their states after it."""
         parts, after = [], []
         for member, state, one in zip(self.members, states, seen, strict=True):
@@ -112,8 +119,8 @@ class Mixture:
         return tuple(None if state is None else change(member, state) for member, state in pairs)
 
 
-def _joined(parts: list[Speech]) -> Speech:
-    """Several members' speech as one, voices in their order; no doubt is a leverage of zero."""
+def _joined(parts: list[Speech]) -> Chorus:
+    """Several members' speech as one, voices in their order."""
     xp = namespace(parts[0].corrections)
     corrections = xp.concat([part.corrections for part in parts], axis=1)
     leverage = xp.zeros_like(corrections[..., 0])
@@ -123,4 +130,4 @@ def _joined(parts: list[Speech]) -> Speech:
         if part.leverage is not None:
             leverage[:, first:last] = part.leverage
         first = last
-    return Speech(corrections, leverage)
+    return Chorus(corrections, leverage)

@@ -131,18 +131,18 @@ class Online:
         """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
         xp = namespace(windows)
         seen = self.mixture.see(self.features.view(windows[:, None], base[:, None]))
-        speech, members = self.mixture.issue(state.members, origin, seen)
-        corrections = speech.corrections[:, :, 0]  # (N, K, H)
+        chorus, members = self.mixture.issue(state.members, origin, seen)
+        corrections = chorus.corrections[:, :, 0]  # (N, K, H)
         belief = self.gate.belief(state.gate)
         weights = self.gate.weights(state.gate, belief) if self.learns else belief
         correction = xp.matmul(weights[:, None], corrections)[:, 0]
-        leverage = xp.vecdot(weights, xp.asarray(speech.leverage)[..., 0])
+        leverage = xp.vecdot(weights, chorus.leverage[..., 0])
         sd = self.intervals.sd(state.intervals, leverage)
         mean = base + correction
         state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), 1 / (1 + leverage))
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
-            reading, certificate = self.certifier.step(certificate, members, belief, speech)
+            reading, certificate = self.certifier.step(certificate, members, belief, chorus)
         issued = Issued(
             correction=correction,
             gate=1 - xp.matmul(weights, self.mixture.backbone),

@@ -24,8 +24,7 @@ from ompb.core.certificate.disagreement import DisagreementMode, bounded, pair_s
 from ompb.core.certificate.kinds import Kind, Spread
 from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows, Reader
-from ompb.core.members.contract import Speech
-from ompb.core.mixture import States
+from ompb.core.mixture import Chorus, States
 from ompb.shapes import Shape
 
 # The constant in ln(C0 sqrt(m) / delta).
@@ -116,14 +115,14 @@ class Certifier:
         )
 
     def step(
-        self, state: CertificateState, states: States, belief: Array, speech: Speech
+        self, state: CertificateState, states: States, belief: Array, chorus: Chorus
     ) -> tuple[Reading, CertificateState]:
         """The certificate of what is said of the present window (n = 1) under a belief (N, K), and the state after."""
         xp = namespace(belief)
         if state.steps % self.options.reread == 0:
             state = self._reread(state, states, belief)
         place, steps = state.steps % self.options.ring, state.steps + 1
-        statistics = pair_statistics(speech.corrections, speech.leverage)  # (N, 1, K * K + K)
+        statistics = pair_statistics(chorus.corrections, chorus.leverage)  # (N, 1, K * K + K)
         # a dead place: what it held is only read for the entry of the ring that is replaced here
         state.ring_statistics[:, place] = statistics[:, 0]
         ring = xp.asarray(state.ring, copy=True)

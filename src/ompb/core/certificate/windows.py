@@ -58,12 +58,12 @@ class Reader:
         A voice's error is that of its mean plus its own variance.
         """
         xp = namespace(windows.residual)
-        speech = self.mixture.speak(states, windows.seen)
-        errors = windows.residual[:, None] - speech.corrections  # (N, K, n, H)
+        chorus = self.mixture.speak(states, windows.seen)
+        errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
         squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
         noise = xp.matmul(self.mixture.noise, xp.matrix_transpose(windows.weight))  # (N, K, n)
-        squared = contiguous(xp.matrix_transpose(squared + speech.leverage * noise))
-        return squared, pair_statistics(errors, speech.leverage)
+        squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
+        return squared, pair_statistics(errors, chorus.leverage)
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""
