@@ -12,7 +12,7 @@ from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
 from ompb.frames import read_frame, read_series
 from ompb.names import in_words, names_of, numbered, order_of
 from ompb.times import Grid, Times, as_times, regular
-from ompb.types import Floats
+from ompb.types import Floats, float64
 
 HUGE = 1e100  # larger values are no measurements, and their squares would overflow
 
@@ -138,9 +138,7 @@ def _floats(values: Any, what: str) -> Floats:
         raise DtypeError(
             f"{what} has dtype {array.dtype}; accepted: real numbers, NaN where missing. Convert it with astype(float)."
         )
-    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
-        floats = array.astype(np.float64, order="C")
-    return np.asarray(np.ma.filled(floats, np.nan)) if isinstance(floats, np.ma.MaskedArray) else floats
+    return float64(array)
 
 
 def _require_measurable(values: Floats, names: tuple[str, ...], what: str) -> None:

@@ -14,7 +14,7 @@ from ompb.errors import BusyError, ForecasterError
 from ompb.names import in_words
 from ompb.scaler import LIMIT, Scaler
 from ompb.times import Times, shown
-from ompb.types import Floats
+from ompb.types import Floats, float64
 from ompb.windows import Origins
 
 
@@ -151,9 +151,7 @@ def _numbers(said: Any) -> Floats:
         raise ForecasterError(
             f"the forecaster returned values of dtype {array.dtype}; accepted: real numbers. Return floats."
         )
-    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused as that
-        floats = array.astype(np.float64, order="C")
-    return np.asarray(np.ma.filled(floats, np.nan)) if isinstance(floats, np.ma.MaskedArray) else floats
+    return float64(array)
 
 
 def _require_shape(answer: Floats, expected: tuple[int, ...]) -> None:

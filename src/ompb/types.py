@@ -15,6 +15,14 @@ from ompb.times import Times
 
 Floats: TypeAlias = NDArray[np.float64]
 
+
+def float64(numbers: NDArray[Any]) -> Floats:
+    """A fresh row-major array of them, NaN where masked; what float64 cannot hold becomes infinite."""
+    with np.errstate(over="ignore"):  # a long double
+        floats = numbers.astype(np.float64, order="C")
+    return np.asarray(np.ma.filled(floats, np.nan)) if isinstance(floats, np.ma.MaskedArray) else floats
+
+
 OMITTED = (
     "lambda_rho, the change in how inputs map to outcomes, is not part of this number: "
     "it cannot be seen before outcomes are known."
