@@ -129,6 +129,18 @@ def test_names_of_files_need_not_be_text(tmp_path: Path, capsys: pytest.CaptureF
     assert_refused(ompb(capsys, "run", nowhere, "--source-end", SOURCE, *LENGTHS, "--out", out), "There is no file")
 
 
+def test_absurd_cells_are_told_on_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = series()
+    values[SOURCE + 40, 1] = 9.96921e36
+    data = write_wide(tmp_path / "load.csv", values)
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / "out")
+    assert (answer.code, answer.err) == (0, "")
+    assert "1 cells were too absurd to be believed and were taken as missing (b: 1, from 2024-01-" in answer.out
+    write_wide(data, series())
+    answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / "out")
+    assert "believed" not in answer.out
+
+
 class TestBroughtForecasts:
     """Those of the built-in forecaster, written to a file, stand for the user's own."""
 

@@ -108,5 +108,7 @@ def run(
         f"Forecasts issued: {len(followed.run.origins)}."
     )
     show_scores(followed)
+    if sentence := followed.hidden_sentence():
+        say(sentence)
     for name, path in write_results(followed, out, file_format.value).items():
         say(f"{name}: {path}")

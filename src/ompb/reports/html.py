@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
 from ompb.reports.summary import COLUMNS, LARGE_ERROR, last_certificate, realised_sentence, three_decimals
 from ompb.settings import Settings
-from ompb.studies import BARE, OMPB, HiddenCells, PhaseScores, Study
+from ompb.studies import BARE, OMPB, PhaseScores, Study
 from ompb.types import Certificate
 
 STYLE = """
@@ -116,18 +116,8 @@ def _list(items: Iterable[str]) -> str:
 def _in_short(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
     intro = f"{len(study.run.origins)} forecasts of {study.calibrator.horizon} rows ahead were issued and compared."
     verdicts = (_verdict(name, lines) for name, lines in scores.items())
-    return _paragraph(intro) + _list(verdicts) + _hidden(study.hidden()) + "".join(map(_paragraph, study.notes))
-
-
-def _hidden(channels: list[HiddenCells]) -> str:
-    """Which cells were not believed; nothing if all were."""
-    if not channels:
-        return ""
-    total = sum(channel.cells for channel in channels)
-    where = "; ".join(
-        f"{channel.channel}: {channel.cells}, from {channel.first} to {channel.last}" for channel in channels
-    )
-    return _paragraph(f"{total} cells were too absurd to be believed and were taken as missing ({where}).")
+    remarks = [remark for remark in (study.hidden_sentence(), *study.notes) if remark]
+    return _paragraph(intro) + _list(verdicts) + "".join(map(_paragraph, remarks))
 
 
 def _verdict(phase: str, lines: list[PhaseScores]) -> str:

@@ -90,6 +90,15 @@ class Study:
         """Where cells were not believed, one entry for each channel that has some."""
         return list(self._hidden_by_channel())
 
+    def hidden_sentence(self) -> str:
+        """How many cells were not believed, and where; empty if all were."""
+        channels = self.hidden()
+        if not channels:
+            return ""
+        total = sum(channel.cells for channel in channels)
+        where = "; ".join(f"{one.channel}: {one.cells}, from {one.first} to {one.last}" for one in channels)
+        return f"{total} cells were too absurd to be believed and were taken as missing ({where})."
+
     def _hidden_by_channel(self) -> Iterator[HiddenCells]:
         for name, cells in zip(self.run.names, self.run.hidden.T, strict=True):
             rows = np.flatnonzero(cells)
