@@ -131,7 +131,9 @@ def backtest(
     ahead = None if future is None else as_future(future, count + horizon, "future")
     # what no stream believes is in no window
     measured = dataclasses.replace(table, values=np.where(calibrator.scaler.near(table.values), table.values, np.nan))
-    source = Source(as_forecaster(forecaster), measured, ahead, calibrator.scaler, calibrator.context, horizon)
+    source = Source(
+        as_forecaster(forecaster), measured, ahead, calibrator.scaler, calibrator.context, horizon, calibrator.context
+    )
     stream = calibrator.stream(_Prefetched(source))
     issued: list[Forecast] = []
     hidden = np.zeros(table.values.shape, dtype=bool)

@@ -15,10 +15,12 @@ from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
 from ompb.core.certificate.windows import Reader
+from ompb.core.evidence import CALM, Evidence, Novelty
 from ompb.core.gate import Gate
 from ompb.core.guard import Guard
 from ompb.core.intervals import IntervalRule
 from ompb.core.members.contract import Member
+from ompb.core.members.memory import Memory
 from ompb.core.mixture import Mixture
 from ompb.core.online import Online
 from ompb.core.source import SourceFit
@@ -143,13 +145,33 @@ class Calibrator:
     @cached_property
     def online(self) -> Online:
         """The rules of the online stage."""
-        return online_rules(self.source, self.settings, self.channels)
+        return online_rules(self.source, self.settings, self.channels, self.season)
 
-    def stream(self, forecaster: AnyForecaster | None = None) -> Stream:
-        """A fresh online stage for one live series. Without a forecaster each step is handed its base forecast."""
+    @property
+    def remembers(self) -> int:
+        """Rows that a stream keeps: those of the forecaster's window, or more if a member looks further back."""
+        return max(self.context, self.online.mixture.reach)
+
+    def stream(
+        self,
+        forecaster: AnyForecaster | None = None,
+        *,
+        history: Any = None,
+        times: Any = None,
+        replay: bool = False,
+    ) -> Stream:
+        """A fresh online stage for one live series. Without a forecaster each step is handed its base forecast.
+
+        ``history`` are rows known before the first one, an array or frame, with ``times`` if a frame does not bring
+        them. They fill the window and the memory, so that the first row is forecast from; nothing is learned from
+        them, unless ``replay`` steps through them as if they were live.
+        """
         from ompb.stream import Stream  # the stream imports the calibrator
 
-        return Stream(self, forecaster)
+        stream = Stream(self, forecaster)
+        if history is not None:
+            stream.remember(history, times=times, replay=checks.flag("replay", replay))
+        return stream
 
     def certificate(self, reading: Reading) -> Certificate:
         """What the core has read for one series, with all that is fixed about it."""
@@ -200,7 +222,15 @@ def reader_of(mixture: Mixture, settings: Settings, channels: int) -> Reader:
     return Reader(mixture, channels, drawn)
 
 
-def online_rules(source: SourceFit, settings: Settings, channels: int) -> Online:
+def novelty_of(source: SourceFit, mixture: Mixture) -> Novelty | None:
+    """How far base forecast and memory are apart; nothing without memory."""
+    memory = next((member for member in source.members if isinstance(member, Memory)), None)
+    if memory is None or source.usual is None:
+        return None
+    return Novelty(source.usual, memory, mixture.names.index(memory.names[0]))
+
+
+def online_rules(source: SourceFit, settings: Settings, channels: int, season: int | None) -> Online:
     """The online stage, put together from what the source left and each stage's own options."""
     mixture = mixture_of(source.members, settings, source.base_variance)
     reader = reader_of(mixture, settings, channels)
@@ -210,6 +240,8 @@ def online_rules(source: SourceFit, settings: Settings, channels: int) -> Online
         features=source.features,
         mixture=mixture,
         gate=Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options()),
+        novelty=novelty_of(source, mixture),
+        evidence=Evidence(season or CALM, settings.evidence_options()),
         intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,

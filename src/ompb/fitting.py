@@ -12,7 +12,10 @@ from ompb import checks
 from ompb.calibrator import Calibrator, Progress, mixture_of, online_rules, reader_of
 from ompb.core.certificate.scales import Scales, quantile
 from ompb.core.certificate.windows import CertificateWindows
+from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap
+from ompb.core.members.contract import Member
+from ompb.core.members.memory import Memory
 from ompb.core.online import Online
 from ompb.core.source import SourceFit, SourceLearner
 from ompb.errors import NotFiniteError, TooShortError
@@ -58,24 +61,27 @@ def fit(
     scaler = Scaler.fit(learning)
     season = season_of(season, learning)
     covariates = None if future is None else as_future(future, len(rows.values), "future")
-    table = Source(forecaster, rows, covariates, scaler, context, horizon)
+    table = Source(forecaster, rows, covariates, scaler, context, horizon, remembers=context * settings.spans[-1])
     leads = np.arange(horizon, dtype=np.float64)
     features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
     stride = settings.stride or horizon
     spoken = spoken_origins(table, split)
     learner = SourceLearner(features, settings.members, settings.member_options())
+    learner.read(*(np.ascontiguousarray(scaler.standardise(part[:split]).T) for part in (table.filled, rows.values)))
     spread, newest = read_learning(table, spoken, every, learner, progress)
     members = learner.members()
     mixture = mixture_of(members, settings, learner.base_variance())
 
     def seen(batch: Batch) -> CertificateWindows:
-        view = features.view(batch.windows, batch.base)
+        view = features.view(batch.rows, batch.base, batch.known)
         return CertificateWindows.of(mixture, view, batch.outcomes, len(rows.names))
 
     scales = Scales.of(reader_of(mixture, settings, len(rows.names)), seen(spread), settings.tau_d_factor)
-    fitted = SourceFit(features, members, learner.base_variance(), seen(read_certificate(table, split, stride)), scales)
+    usual = usual_distance(table, split, features, members)
+    kept = seen(read_certificate(table, split, stride))
+    fitted = SourceFit(features, members, learner.base_variance(), usual, kept, scales)
     if settings.certificate:
-        rules = online_rules(fitted, settings, len(rows.names))
+        rules = online_rules(fitted, settings, len(rows.names), season)
         ratio = quantile(rehearsed_ratios(rules, spoken[-NEWEST:], newest, settings.ring), NULL_QUANTILE)
         fitted = replace(fitted, scales=replace(scales, null_ratio=max(scales.null_ratio, ratio)))
     return Calibrator(
@@ -154,27 +160,32 @@ def read_learning(
 ) -> tuple[Batch, Batch]:
     """Show the learner every so many windows once; the spread and the newest ones are kept."""
     thinned, newest = spoken[one_of_every(every, len(spoken))], spoken[-NEWEST:]
-    kept = thinned[np.unique(np.linspace(0, len(thinned) - 1, min(SPREAD, len(thinned))).astype(int))]
+    kept = evenly(thinned)
     asked = np.union1d(thinned, newest)
     spread: list[Batch] = []
     last: list[Batch] = []
     done = 0
-    for origins, batch in table.batches(asked):
-        taught = batch.take(np.isin(origins, thinned))
-        if taught.base.shape[1]:
-            learner.add(learner.features.view(taught.windows, taught.base), taught.outcomes)
-        spread.append(batch.take(np.isin(origins, kept)))
-        last.append(batch.take(np.isin(origins, newest)))
-        done += len(origins)
+    for batch in table.batches(asked):
+        taught = batch.take(np.isin(batch.origins, thinned))
+        if len(taught):
+            learner.add(learner.features.view(taught.rows, taught.base, taught.known), taught.outcomes)
+        spread.append(batch.take(np.isin(batch.origins, kept)))
+        last.append(batch.take(np.isin(batch.origins, newest)))
+        done += len(batch)
         if progress is not None:
             progress(done, len(asked))
-    known = Batch.join(spread).known()
-    if not known.base.shape[1]:
+    known = Batch.join(spread).with_outcome()
+    if not len(known):
         raise NotFiniteError(
             "no outcome is known in the part of the source that is learned from; pass a source whose first part is not "
             "missing, or say with unseen= which part to keep."
         )
     return known, Batch.join(last)
+
+
+def evenly(origins: Origins) -> Origins:
+    """At most `SPREAD` of them, spread evenly."""
+    return origins[np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))]
 
 
 def one_of_every(every: int, count: int) -> Origins:
@@ -198,14 +209,24 @@ def read_certificate(table: Source, split: int, stride: int) -> Batch:
     for origin in spoken.tolist():
         if not chosen or origin - chosen[-1] >= stride:
             chosen.append(origin)
-    batches = [batch for _, batch in table.batches(np.asarray(chosen, dtype=np.int64))]
-    known = Batch.join(batches).known() if batches else None
-    if known is None or not known.base.shape[1]:
+    batches = list(table.batches(np.asarray(chosen, dtype=np.int64)))
+    known = Batch.join(batches).with_outcome() if batches else None
+    if known is None or not len(known):
         raise NotFiniteError(
             f"rows {split} to {rows - 1} of the source, kept for the certificate, have no forecast whose outcome is "
             "known; pass a source whose end is not missing, or say with unseen= which part to keep."
         )
     return known
+
+
+def usual_distance(table: Source, split: int, features: FeatureMap, members: tuple[Member, ...]) -> Usual | None:
+    """How far base forecasts and memory are apart on windows after the split; None without either."""
+    memory = next((member for member in members if isinstance(member, Memory)), None)
+    spoken = table.origins(split + table.context - 1, len(table.rows.values))
+    if memory is None or not spoken.size:
+        return None
+    batch = Batch.join(list(table.batches(evenly(spoken))))
+    return Usual.of(memory, features, batch.rows, batch.base)
 
 
 def rehearsed_ratios(rules: Online, origins: Origins, batch: Batch, ring: int) -> Floats:
@@ -226,7 +247,7 @@ def rehearsed_ratios(rules: Online, origins: Origins, batch: Batch, ring: int) -
                 state = rules.reveal(state, row, values, state.guard)
                 if row < origin:
                     state = rules.pass_over(state, row)
-        issued, state = rules.issue(state, origin, batch.windows[:, place], batch.base[:, place])
+        issued, state = rules.issue(state, origin, batch.rows[:, place], batch.base[:, place], batch.known[place])
         reading = issued.certificate
         assert reading is not None  # there is a certifier
         ratios.append(float(reading.disagreement[0] / max(float(reading.source.source_disagreement[0]), TINY)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from ompb import checks
 from ompb.core.certificate.certifier import CertificateOptions
 from ompb.core.certificate.disagreement import DisagreementMode
 from ompb.core.certificate.kinds import Kind
+from ompb.core.evidence import EvidenceOptions
 from ompb.core.gate import GateMode, GateOptions
 from ompb.core.guard import GuardOptions
 from ompb.core.intervals import IntervalOptions, IntervalRule
@@ -41,15 +43,18 @@ class Settings:
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
     profile: bool = True  # seasonal profile as features and as a member
+    spans: tuple[int, ...] = (1, 2, 4, 6)  # lengths of memory that are tried, in windows; the source says which pay
     online: bool = True  # False: the head stays as the source left it
     patience: int = 32  # rows back that a late cell is still learned
 
     # the gate
     gate: GateMode = "channel"  # one per channel, one for all, or always open
     backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
-    gate_discount: float = 0.997
+    gate_discounts: tuple[float, ...] = (0.997, 0.98)  # one speed each: how much of what was heard survives a row
+    cautions: tuple[float, ...] = (200.0, 20.0)  # of each speed: rows in which all members do as well as the best
     evidence: float = 12.0  # weight ~ loss ** -evidence
-    caution: float = 200.0  # rows in which all members are taken to do as well as the best
+    novelty: float = 4.0  # what the distance to memory says against the backbone before outcomes do; 0 = nothing
+    novelty_fade: float = 10.0  # rows of outcomes that halve it
 
     # the guard
     guard: float | None = 20.0  # standard deviations off its forecast at which a cell is not believed; None = never
@@ -90,14 +95,20 @@ class Settings:
             object.__setattr__(self, name, check(name, getattr(self, name)))
         if self.gate == "open" and self.backbone_prior == 1:
             raise checks.refuse("backbone_prior", 1.0, "a number below 1 with an open gate, which leaves it out")
+        if len(self.cautions) != len(self.gate_discounts):
+            raise checks.refuse("cautions", self.cautions, f"one for each of gate_discounts = {self.gate_discounts}")
 
     def member_options(self) -> MemberOptions:
         """For the members."""
-        return MemberOptions(self.discounts, self.anchor, self.patience, self.posterior_scale)
+        return MemberOptions(self.discounts, self.anchor, self.patience, self.spans, self.posterior_scale)
 
     def gate_options(self) -> GateOptions:
         """For the gate."""
-        return GateOptions(self.gate, self.gate_discount, self.evidence, self.caution)
+        return GateOptions(self.gate, self.gate_discounts, self.cautions, self.evidence, waits=self.online)
+
+    def evidence_options(self) -> EvidenceOptions:
+        """For the evidence before any outcome."""
+        return EvidenceOptions(self.novelty, self.novelty_fade)
 
     def guard_options(self) -> GuardOptions:
         """For the guard."""
@@ -121,6 +132,23 @@ def _discounts(name: str, value: Any) -> tuple[float, ...]:
     # below 0.5 hardly a row is remembered, and rounding errors are all that is left of a variance
     found = tuple(checks.number(name, one, accepted, 0.5, 1.0, ends=(True, True)) for one in value)
     if not found:
+        raise checks.refuse(name, value, accepted)
+    return found
+
+
+def _numbers(name: str, value: Any, check: Callable[[Any], float]) -> tuple[float, ...]:
+    """One or more numbers, each of which passes the check."""
+    if isinstance(value, str) or not hasattr(value, "__iter__") or not tuple(value):
+        raise checks.refuse(name, value, "one or more numbers")
+    return tuple(check(one) for one in value)
+
+
+def _spans(name: str, value: Any) -> tuple[int, ...]:
+    accepted = "increasing whole numbers, of which the first is 1"
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise checks.refuse(name, value, accepted)
+    found = tuple(checks.count(name, one, most=1000) for one in value)
+    if found[:1] != (1,) or list(found) != sorted(set(found)):
         raise checks.refuse(name, value, accepted)
     return found
 
@@ -156,13 +184,16 @@ _CHECKS: dict[str, Any] = {
     "anchor": checks.positive,
     "basis": lambda name, value: checks.count(name, value, most=1000),
     "profile": checks.flag,
+    "spans": _spans,
     "online": checks.flag,
     "patience": lambda name, value: checks.count(name, value, least=0, most=100_000),
     "gate": lambda name, value: checks.choice(name, value, get_args(GateMode)),
     "backbone_prior": lambda name, value: checks.share(name, value, whole=True),
-    "gate_discount": lambda name, value: checks.share(name, value, whole=True),
+    "gate_discounts": lambda name, value: _numbers(name, value, lambda one: checks.share(name, one, whole=True)),
+    "cautions": lambda name, value: _numbers(name, value, lambda one: checks.positive(name, one)),
     "evidence": lambda name, value: checks.positive(name, value, most=1e4),
-    "caution": checks.positive,
+    "novelty": lambda name, value: checks.number(name, value, "a number from 0 to 100", 0, 100, ends=(True, True)),
+    "novelty_fade": checks.positive,
     "guard": lambda name, value: None if value is None else checks.positive(name, value),
     "guard_rows": lambda name, value: checks.count(name, value, least=0),
     "certificate": checks.flag,

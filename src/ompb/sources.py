@@ -21,24 +21,34 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Standardised windows (N, n, L), base forecasts (N, n, H) and outcomes (N, n, H; NaN = missing), lanes first."""
+    """Origins with the newest rows (N, n, R), base forecasts and outcomes (N, n, H; NaN = missing), standardised."""
 
-    windows: Floats
+    origins: Origins  # (n,): so many rows, and one, were known
+    rows: Floats
     base: Floats
     outcomes: Floats
 
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """How many rows were known at each origin."""
+        return tuple((self.origins + 1).tolist())
+
     def take(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> Batch:
-        """Some of the n windows."""
-        return Batch(self.windows[:, places], self.base[:, places], self.outcomes[:, places])
+        """Some of the n origins."""
+        return Batch(self.origins[places], self.rows[:, places], self.base[:, places], self.outcomes[:, places])
 
     @classmethod
     def join(cls, batches: Sequence[Batch]) -> Batch:
         """Several batches as one."""
-        parts = ([getattr(batch, name) for batch in batches] for name in ("windows", "base", "outcomes"))
-        return cls(*(np.concatenate(part, axis=1) for part in parts))
+        parts = ([getattr(batch, name) for batch in batches] for name in ("rows", "base", "outcomes"))
+        origins = np.concatenate([batch.origins for batch in batches])
+        return cls(origins, *(np.concatenate(part, axis=1) for part in parts))
 
-    def known(self) -> Batch:
-        """The windows of which any outcome is known."""
+    def with_outcome(self) -> Batch:
+        """The origins of which any outcome is known."""
         return self.take(np.asarray(np.isfinite(self.outcomes).any(axis=(0, 2))))
 
 
@@ -52,6 +62,7 @@ class Source:
     scaler: Scaler
     context: int
     horizon: int
+    remembers: int  # rows that members look back on, at least context
 
     @cached_property
     def filled(self) -> Floats:
@@ -77,12 +88,16 @@ class Source:
         """What it says, checked: (n, H, C)."""
         return ask(self.forecaster, self.query(origins), self.horizon, self.scaler, self.rows.names)
 
-    def batches(self, origins: Origins) -> Iterator[tuple[Origins, Batch]]:
+    @cached_property
+    def _padded(self) -> Floats:
+        """The filled rows after as many copies of the first as let every origin look back far enough."""
+        return np.concatenate([np.repeat(self.filled[:1], self.remembers, axis=0), self.filled])
+
+    def batches(self, origins: Origins) -> Iterator[Batch]:
         """Blocks of these origins, standardised."""
         for first in range(0, len(origins), BLOCK):
             part = origins[first : first + BLOCK]
-            query = self.query(part)
-            base = ask(self.forecaster, query, self.horizon, self.scaler, self.rows.names)
+            rows = windows_at(self._padded, part + self.remembers, self.remembers)
             outcomes = outcomes_at(self.rows.values, part, self.horizon)
-            lanes = (self.scaler.standardise(values) for values in (query.windows, base, outcomes))
-            yield part, Batch(*(np.moveaxis(values, -1, 0).copy() for values in lanes))
+            lanes = (self.scaler.standardise(values) for values in (rows, self.base(part), outcomes))
+            yield Batch(part, *(np.moveaxis(values, -1, 0).copy() for values in lanes))

@@ -18,7 +18,7 @@ from ompb.core.guard import GuardState
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
-from ompb.inputs import as_future, as_row
+from ompb.inputs import as_future, as_row, as_rows_of
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
 from ompb.shapes import Shape
 from ompb.times import Grid, Stamp, as_stamp, shown
@@ -45,6 +45,7 @@ class StreamState(NamedTuple):
     """All that changes as rows arrive."""
 
     rows: int  # seen so far; the newest has index rows - 1
+    history: int  # rows known before the first
     timed: bool  # whether rows have times
     newest: Annotated[NDArray[np.int64], Shape("1", dtype="int64")]  # time of the newest row, if they have
     hidden: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # cells not believed so far: (C,)
@@ -88,10 +89,11 @@ class Stream:
             )
         self._state = StreamState(
             rows=0,
+            history=0,
             timed=False,
             newest=np.zeros(1, dtype=np.int64),
             hidden=np.zeros(calibrator.channels, dtype=np.int64),
-            window=Window.empty(calibrator.context, calibrator.centre),
+            window=Window.empty(calibrator.remembers, calibrator.centre),
             online=calibrator.online.start(),
         )
         self._calls: list[weakref.ref[_Mark]] = []
@@ -151,6 +153,23 @@ class Stream:
             return forecast
         finally:
             del mark  # a traceback may keep this frame alive
+
+    def remember(self, history: Any, *, times: Any = None, replay: bool = False) -> None:
+        """Take in rows known before the first one: see `Calibrator.stream`."""
+        cal, state = self._calibrator, self._state
+        if state.rows:
+            raise StaleRowError(f"{state.rows} rows have been stepped; history comes before the first one.")
+        table = as_rows_of(history, "history", cal.names, times, cal.grid)
+        stamps = None if cal.grid is None else table.times
+        if replay:
+            for place, row in enumerate(table.values):
+                self.step(row, at=stamps[0] if stamps is not None and not place else None)
+            return
+        believed = np.where(cal.scaler.near(table.values), table.values, np.nan)
+        state = state._replace(history=len(believed), window=Window.of(believed, cal.remembers, cal.centre))
+        if stamps is not None:
+            state = state._replace(timed=True, newest=stamps[-1:].astype(np.int64))
+        self._state = state
 
     def observe(self, at: Any, row: Any) -> None:
         """Take in a row (C,), or some of its cells (NaN elsewhere), that came late, or a revision.
@@ -238,17 +257,19 @@ class Stream:
         cal, rules, row = self._calibrator, self._calibrator.online, state.rows
         values, lanes, hidden, guard = self._believed(state, values)
         window = state.window.with_row(row, values)
-        answer = self._base(row, window, stamp, future, base) if row + 1 >= cal.context else None
+        known = state.history + row + 1
+        answer = self._base(row, window, stamp, future, base) if known >= cal.context else None
         online, forecast = rules.reveal(state.online, row, lanes, guard), None
         if answer is None:
             online = rules.pass_over(online, row)
         else:
             seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, answer))
-            issued, online = rules.issue(online, row, seen, said)
+            issued, online = rules.issue(online, row, seen, said, known)
             forecast = self._forecast(row, stamp, answer, issued, hidden)
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
         hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
-        return forecast, StreamState(row + 1, stamp is not None, newest, hidden_so_far, window, online)
+        after = StreamState(row + 1, state.history, stamp is not None, newest, hidden_so_far, window, online)
+        return forecast, after
 
     def _believed(
         self, state: StreamState, values: Floats
@@ -277,7 +298,7 @@ class Stream:
         if not speaking(forecaster, origins, times)[0]:
             return None
         ahead = None if future is None else future[None]
-        query = Query(window.filled[None], origins, times, ahead)
+        query = Query(window.filled[None, -cal.context :], origins, times, ahead)
         return np.asarray(ask(forecaster, query, cal.horizon, cal.scaler, cal.names)[0])
 
     def _stamp(self, state: StreamState, at: Any) -> tuple[Stamp | None, int]:
@@ -291,7 +312,7 @@ class Stream:
                 f"at = {shown(stamp)} means nothing here, as the calibrator was fitted without times; pass times= to "
                 "fit, or leave at= out."
             )
-        if state.rows == 0:
+        if state.rows == 0 and not state.timed:
             grid.after(stamp, 1)  # of the right kind
             return stamp, 0
         if not state.timed:
@@ -307,7 +328,7 @@ class Stream:
     def _late_row(self, state: StreamState, at: Any) -> int:
         """The index of a row that may still be observed."""
         cal, newest = self._calibrator, state.rows - 1
-        oldest = max(0, newest - max(cal.settings.patience, cal.context - 1))
+        oldest = max(0, newest - max(cal.settings.patience, cal.remembers - 1))
         row = at
         if state.timed and cal.grid is not None and not isinstance(at, int | np.integer):
             stamp, last = as_stamp(at, "at"), _newest(state, cal.grid)
@@ -337,6 +358,7 @@ class Stream:
             mean=mean,
             base=base,
             gate=issued.gate,
+            novelty=issued.novelty,
             sd=sd,
             levels=_LEVELS,
             multipliers=widths,

@@ -133,6 +133,7 @@ class Forecast:
     mean: Floats  # (H, C)
     base: Floats  # what the bare forecaster said: (H, C)
     gate: Floats  # how far the correction is trusted: (C,)
+    novelty: Floats | None  # distance of base forecast and memory, 1 = rare on the source: (C,); None without memory
     sd: Floats  # predictive standard deviation: (H, C)
     levels: Floats  # interval levels whose half-widths are tracked online: (levels,)
     multipliers: Floats  # half-width at each level, in sd: (levels, C)

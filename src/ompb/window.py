@@ -1,4 +1,4 @@
-"""The newest rows of a stream, as they came and as the forecaster sees them."""
+"""The newest rows of a stream, as they came and with missing cells filled."""
 
 from __future__ import annotations
 
@@ -13,18 +13,26 @@ from ompb.windows import fill_forward
 
 
 class Window(NamedTuple):
-    """The newest ``context`` rows; those before the stream began count as missing."""
+    """The rows that are remembered; those before the stream began count as missing."""
 
-    known: Annotated[Floats, Shape("L N", nan=True)]  # as they were believed, NaN = missing: (context, C)
-    filled: Annotated[Floats, Shape("L N")]  # with missing cells filled: (context, C)
+    known: Annotated[Floats, Shape("R N", nan=True)]  # as they were believed, NaN = missing: (R, C)
+    filled: Annotated[Floats, Shape("R N")]  # with missing cells filled: (R, C)
     before: Annotated[Floats, Shape("N")]  # filled values of the row before them: (C,)
     before_row: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # the rows those were known in, or -1: (C,)
 
     @classmethod
-    def empty(cls, context: int, centre: Floats) -> Window:
+    def empty(cls, rows: int, centre: Floats) -> Window:
         """No row yet: the source mean stands in."""
-        known = np.full((context, len(centre)), np.nan)
-        return cls(known, np.tile(centre, (context, 1)), centre, np.full(len(centre), -1))
+        known = np.full((rows, len(centre)), np.nan)
+        return cls(known, np.tile(centre, (rows, 1)), centre, np.full(len(centre), -1))
+
+    @classmethod
+    def of(cls, history: Floats, rows: int, centre: Floats) -> Window:
+        """After the rows (T, C) of a history, NaN where missing."""
+        unknown = np.full((rows + 1, len(centre)), np.nan)
+        known = np.concatenate([unknown, history])
+        filled = fill_forward(known, centre)
+        return cls(known[-rows:], filled[-rows:], filled[-rows - 1], np.full(len(centre), -1))
 
     def with_row(self, rows: int, values: Floats) -> Window:
         """Once ``values`` (C,) is the newest row, the one of index ``rows``."""

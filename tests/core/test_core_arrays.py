@@ -79,7 +79,7 @@ def test_torch_equals_numpy(options: dict[str, Any]) -> None:
     numpy_run = drive(cal.online, rows, windows, base)
     tensors = [torch.from_numpy(np.ascontiguousarray(x)) for x in (rows, windows, base)]
     on_torch = moved(cal.source, lambda x: torch.from_numpy(x.copy()))
-    torch_run = drive(online_rules(on_torch, cal.settings, CHANNELS), *tensors)
+    torch_run = drive(online_rules(on_torch, cal.settings, CHANNELS, cal.season), *tensors)
     for ours, theirs in zip(numpy_run, torch_run, strict=True):
         assert isinstance(theirs.correction, torch.Tensor)
         for name in ("correction", "gate", "sd", "half_widths"):
@@ -96,11 +96,11 @@ def test_fifty_series_together_equal_fifty_alone() -> None:
     settings = parts[0][0].settings
     # the taus are numbers of one series; the fleet shares those of the first
     sources = [dataclasses.replace(cal.source, scales=parts[0][0].source.scales) for cal, _ in parts]
-    rules = online_rules(joined(sources), settings, CHANNELS)
+    rules = online_rules(joined(sources), settings, CHANNELS, 12)
     together = drive(rules, *(np.concatenate([s[i] for s in streams], axis=1) for i in range(3)))
     for number, (source, stream) in enumerate(zip(sources, streams, strict=True)):
         lanes = slice(number * CHANNELS, (number + 1) * CHANNELS)
-        for fleet, alone in zip(together, drive(online_rules(source, settings, CHANNELS), *stream), strict=True):
+        for fleet, alone in zip(together, drive(online_rules(source, settings, CHANNELS, 12), *stream), strict=True):
             for name in ("correction", "gate", "sd", "half_widths"):
                 np.testing.assert_allclose(getattr(fleet, name)[lanes], getattr(alone, name), rtol=1e-10, atol=1e-13)
             found = terms(fleet)

@@ -68,7 +68,7 @@ class Bias(Member, tag="bias"):
         return _BiasVoice(self.source)
 
 
-class _BiasLearner:
+class _BiasLearner(Learner):
     def __init__(self) -> None:
         self.total: Array = 0.0
         self.count: Array = 0.0
@@ -95,7 +95,7 @@ class _BiasVoice(Voices):
     def see(self, view: View) -> Array:
         return view.features[..., :1]  # the constant, whose weight a bias is
 
-    def start(self) -> BiasState:
+    def start(self, like: Array) -> BiasState:
         return BiasState(zeros(self.source, *self.source.shape), zeros(self.source, *self.source.shape))
 
     def speak(self, state: BiasState, seen: Array) -> Speech:

@@ -92,6 +92,7 @@ class Conditions:
     season: int | None
     protocol: str
     trainable: bool  # whether the forecaster is a network whose weights a method may train on
+    continues: bool = False  # whether the stream goes on where the source ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -225,8 +225,24 @@ def _not_from_rows(conditions: Conditions) -> str | None:
     return f"the live head learns from rows only, so the protocol must be {HONEST!r}, not {conditions.protocol!r}"
 
 
+def _calibrated(task: Task) -> Calibrator:
+    known = _SourceForecasts(task.source_base, task.context - 1)
+    return Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
+
+
 @method("ompb", unfit=_not_from_rows)
 def _ompb(task: Task) -> Method:
-    known = _SourceForecasts(task.source_base, task.context - 1)
-    calibrator = Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
+    calibrator = _calibrated(task)
     return _Live(calibrator.stream(), calibrator.settings)
+
+
+def _not_continued(conditions: Conditions) -> str | None:
+    if not conditions.continues:
+        return "the stream does not go on where the source ends, so the source is not its history"
+    return _not_from_rows(conditions)
+
+
+@method("ompb+history", unfit=_not_continued)
+def _ompb_with_history(task: Task) -> Method:
+    calibrator = _calibrated(task)
+    return _Live(calibrator.stream(history=task.source), calibrator.settings)

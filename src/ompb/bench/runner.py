@@ -41,6 +41,7 @@ from ompb.bench.protocols import Clock
 from ompb.bench.scores import RunningScores
 from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.datasets.splits import ID
 from ompb.errors import OmpbError, OptionError
 from ompb.scaler import Scaler
 
@@ -327,6 +328,7 @@ def _conditions(data: BenchmarkData, cell: Cell) -> Conditions:
         season=data.season,
         protocol=cell.protocol,
         trainable=is_network(cell.backbone),
+        continues=cell.split == ID,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -27,6 +28,16 @@ def namespace(array: Array) -> Any:
 def zeros(like: Array, *shape: int) -> Array:
     """Zeros of that shape, of the type and on the device of another array."""
     return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
+
+
+def quantile(values: Array, share: float) -> Array:
+    """The quantile along the last axis, interpolated linearly between order statistics."""
+    xp = namespace(values)
+    ordered = xp.sort(values, axis=-1)
+    place = share * (int(ordered.shape[-1]) - 1)
+    lower = math.floor(place)
+    upper = min(lower + 1, int(ordered.shape[-1]) - 1)
+    return ordered[..., lower] + (place - lower) * (ordered[..., upper] - ordered[..., lower])
 
 
 def contiguous(array: Array) -> Array:

@@ -60,6 +60,8 @@ class View(NamedTuple):
     base: Array  # what the forecaster says of the rows ahead: (N, n, H)
     features: Array  # phi: (N, n, F)
     profile: Array  # the seasonal profile, or the level where there is none: (N, n, H)
+    rows: Array  # the newest rows, oldest first, of which the last L are the window: (N, n, at least L)
+    known: tuple[int, ...]  # how many rows were known at each of the n windows; of those before, `rows` says nothing
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class FeatureMap:
     from_base: Annotated[Array, Shape("H F")]
     of_window: Annotated[int, Dim("G")]  # the first so many features know the window alone
     has_profile: bool  # else R repeats the level
+    level: Annotated[Array, Shape("L")]  # a
 
     @classmethod
     def build(cls, leads: Array, season: int | None, context: int, basis_size: int, use_profile: bool) -> FeatureMap:
@@ -94,20 +97,29 @@ class FeatureMap:
         from_window = xp.concat([*of_window, -through_level, profile], axis=1)
         count = sum(part.shape[1] for part in of_window)
         from_base = xp.concat([xp.zeros((leads.shape[0], count), dtype=leads.dtype), basis], axis=1)
-        return cls(contiguous(from_window), contiguous(from_base), count, has_profile)
+        return cls(contiguous(from_window), contiguous(from_base), count, has_profile, contiguous(level))
 
     @property
     def size(self) -> int:
         """F, the number of features."""
         return int(self.from_base.shape[1])
 
-    def view(self, windows: Array, base: Array) -> View:
-        """What members see of windows (N, n, L) and base forecasts (N, n, H), both standardised."""
-        xp = namespace(windows)
-        seen = xp.matmul(windows, self.from_window)
+    @property
+    def horizon(self) -> int:
+        """H."""
+        return int(self.from_base.shape[0])
+
+    def view(self, rows: Array, base: Array, known: tuple[int, ...] | None = None) -> View:
+        """What members see of the newest rows (N, n, L or more) and base forecasts (N, n, H), both standardised.
+
+        ``known`` says how many rows were known at each window, if not just those that are given.
+        """
+        xp = namespace(rows)
+        context = int(self.level.shape[0])
+        seen = xp.matmul(rows[..., -context:], self.from_window)
         phi = seen[..., : self.size] + xp.matmul(base, self.from_base)
         phi[..., 0] = 1.0
-        return View(base, phi, seen[..., self.size :])
+        return View(base, phi, seen[..., self.size :], rows, known or (int(rows.shape[-1]),) * int(rows.shape[1]))
 
 
 def seasonal_profile(leads: Array, season: int, context: int) -> Array:

@@ -8,8 +8,13 @@ Losses are smoothed as if, beside the n revealed rows, `caution` more had been f
 So a large difference in loss opens the gate within a few rows, and a small one has to last. Here l is the discounted
 mean over revealed rows of the voice's squared error, n their discounted count. Within a row, lead h counts 1/h: every
 octave of leads says as much as any other, so that near leads, of which most is heard and least is chance, are not
-drowned by the many far ones. The gate is the mass off the backbone. Before any outcome, and where that mass is below
-`CLOSED`, it is exactly zero: the forecast is the backbone's own.
+drowned by the many far ones.
+
+There are several *speeds*: a slow gate with a long memory and much caution, and a fast one that meets jumps. What each
+would issue is judged in the same way, and the belief in the speeds mixes their beliefs in the voices.
+
+The gate is the mass off the backbone. Where that mass is below `CLOSED`, and before any outcome unless novelty speaks
+against the backbone (see `ompb.core.evidence`), it is exactly zero: the forecast is the backbone's own.
 """
 
 from __future__ import annotations
@@ -26,8 +31,10 @@ GateMode = Literal["channel", "shared", "open"]
 CLOSED = 0.01
 # Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
 TINY = 1e-300
-# Log odds against the backbone beyond this are as good as certain, and their exponential is still finite.
-OVERFLOW = 600.0
+# Belief in the first speed before any outcome; the others share the rest.
+FIRST_SPEED = 0.7
+# How the speeds are judged: what survives a row, and the caution.
+SPEED_DISCOUNT, SPEED_CAUTION = 0.99, 50.0
 
 
 @dataclass(frozen=True)
@@ -35,16 +42,26 @@ class GateOptions:
     """Of the gate."""
 
     mode: GateMode = "channel"  # one per channel, one for all, or always open
-    discount: float = 0.997
+    discounts: tuple[float, ...] = (0.997, 0.98)  # of each speed: how much of what was heard survives a row
+    cautions: tuple[float, ...] = (200.0, 20.0)  # of each speed: rows in which all voices do as well as the best
     evidence: float = 12.0  # weight ~ loss ** -evidence
-    caution: float = 200.0  # rows in which all voices are taken to do as well as the best
+    waits: bool = True  # closed until outcomes, or novelty, have spoken
 
 
 class GateState(NamedTuple):
-    """What was heard of K voices on N lanes."""
+    """What was heard of K voices, and of what Z speeds made of them, on N lanes."""
 
-    loss: Annotated[Array, Shape("N K", least=0)]  # discounted sum over rows
-    rows: Annotated[Array, Shape("N", least=0)]  # discounted count of rows
+    loss: Annotated[Array, Shape("N Z K", least=0)]  # of the voices, a discounted sum over rows
+    rows: Annotated[Array, Shape("N Z", least=0)]  # discounted count of rows
+    speed_loss: Annotated[Array, Shape("N Z", least=0)]  # of what each speed would have issued
+    speed_rows: Annotated[Array, Shape("N", least=0)]
+
+
+class Opinion(NamedTuple):
+    """What the gate makes of it all."""
+
+    by_speed: Array  # weights that each speed would mix with: (N, Z, K)
+    weights: Array  # those the forecast is mixed with; the backbone alone where the gate is closed: (N, K)
 
 
 @dataclass(frozen=True)
@@ -65,47 +82,93 @@ class Gate:
         return cls(prior, backbone, leads, channels, options)
 
     @cached_property
-    def everyone(self) -> Array:
-        """Ones: (K,)."""
-        return namespace(self.prior).ones_like(self.prior)
+    def log_prior(self) -> Array:
+        """Of the voices, (K,); an open gate leaves the backbone out, unless it is alone."""
+        xp = namespace(self.prior)
+        left_out = (self.backbone > 0) & (self.options.mode == "open") & (self.prior.shape[0] > 1)
+        possible = (self.prior > 0) & ~left_out
+        return xp.where(possible, xp.log(xp.where(possible, self.prior, 1.0)), -xp.inf)
+
+    @cached_property
+    def log_speeds(self) -> Array:
+        """Of the speeds, (Z,)."""
+        xp = namespace(self.prior)
+        others = len(self.options.discounts) - 1
+        shares = [FIRST_SPEED, *[(1 - FIRST_SPEED) / others] * others] if others else [1.0]
+        return xp.log(self._constant(tuple(shares)))
+
+    @cached_property
+    def discounts(self) -> Array:
+        """Of the speeds, (Z,)."""
+        return self._constant(self.options.discounts)
+
+    @cached_property
+    def cautions(self) -> Array:
+        """Of the speeds, (Z,)."""
+        return self._constant(self.options.cautions)
 
     def start(self, lanes: int) -> GateState:
         """Nothing heard of N lanes yet."""
-        return GateState(zeros(self.prior, lanes, self.prior.shape[0]), zeros(self.prior, lanes))
+        speeds, voices = len(self.options.discounts), self.prior.shape[0]
+        none = (zeros(self.prior, lanes, *more) for more in ((speeds, voices), (speeds,), (speeds,), ()))
+        return GateState(*none)
 
     def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:
-        """A row has passed; errors (N, K, H) of the voices, 0 but where ``observed`` (N, H) is 1."""
-        faded = GateState(self.options.discount * state.loss, self.options.discount * state.rows)
+        """A row has passed; errors (N, K + Z, H) of voices and speeds, 0 but where ``observed`` (N, H) is 1."""
+        faded = GateState(
+            state.loss * self.discounts[:, None],
+            state.rows * self.discounts,
+            state.speed_loss * SPEED_DISCOUNT,
+            state.speed_rows * SPEED_DISCOUNT,
+        )
         return self.learn_late(faded, errors, observed, age=0)
 
     def learn_late(self, state: GateState, errors: Array, observed: Array, age: int) -> GateState:
         """Errors of a row that came ``age`` rows late."""
         xp = namespace(errors)
+        voices = self.prior.shape[0]
         counted = xp.matmul(observed, self.leads)
-        weight = xp.astype(counted > 0, counted.dtype) * self.options.discount**age
-        loss = (weight / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
-        return GateState(state.loss + loss, state.rows + weight)
+        heard = xp.astype(counted > 0, counted.dtype)
+        loss = (heard / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
+        by_speed, of_speeds = (self.discounts**age, SPEED_DISCOUNT**age) if age else (1.0, 1.0)
+        fading = heard[:, None] * by_speed + zeros(heard, 1, len(self.options.discounts))
+        return GateState(
+            state.loss + fading[..., None] * loss[:, None, :voices],
+            state.rows + fading,
+            state.speed_loss + of_speeds * loss[:, voices:],
+            state.speed_rows + of_speeds * heard,
+        )
 
-    def belief(self, state: GateState) -> Array:
-        """Posterior weights of the voices, (N, K); the prior before any outcome."""
+    def opinion(self, state: GateState, log_weight: Array | None = None) -> Opinion:
+        """Of what was heard, and of the evidence against the backbone: ln of a factor on its prior weight, (N,)."""
         xp = namespace(state.loss)
-        loss, rows = state.loss, state.rows
-        if self.options.mode == "shared":
-            loss, rows = (xp.repeat(over_series(x, self.channels), self.channels, axis=0) for x in (loss, rows))
-        least = xp.min(loss, axis=1) / xp.maximum(rows, TINY)
-        log_loss = xp.log(loss + (self.options.caution * least + TINY)[:, None])
-        log_odds = self.options.evidence * (xp.matmul(log_loss, self.backbone)[:, None] - log_loss)
-        if self.options.mode == "open" and self.prior.shape[0] > 1:
-            # against the best of the others: against the backbone all might vanish
-            log_odds = xp.where(self.backbone > 0, -xp.inf, log_odds)
-            log_odds = log_odds - xp.max(log_odds, axis=1)[:, None]
-        odds = self.prior * xp.exp(xp.minimum(log_odds, OVERFLOW))
-        return odds / xp.matmul(odds, self.everyone)[:, None]
+        shared = self.options.mode == "shared"
+        heard = GateState(*map(self._over_channels, state)) if shared else state
+        log_prior = self.log_prior
+        if log_weight is not None:
+            against = self._over_channels(log_weight) if shared else log_weight
+            log_prior = log_prior + (against[:, None] * self.backbone)[:, None]
+        belief = self._belief(log_prior, heard.loss, heard.rows, self.cautions)
+        by_speed = belief
+        if self.options.waits:
+            unheard = heard.rows == 0 if log_weight is None else (heard.rows == 0) & (against == 0)[:, None]
+            by_speed = xp.where(unheard[..., None], self.backbone, belief)
+        speeds = self._belief(self.log_speeds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION)
+        weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
+        shut = xp.matmul(weights, self.backbone) > 1 - CLOSED
+        return Opinion(by_speed, xp.where(shut[:, None], self.backbone, weights))
 
-    def weights(self, state: GateState, belief: Array) -> Array:
-        """Weights (N, K) the forecast is mixed with: the belief, or the backbone alone where the gate is closed."""
-        if self.options.mode == "open":
-            return belief
-        xp = namespace(belief)
-        shut = (state.rows == 0) | (xp.matmul(belief, self.backbone) > 1 - CLOSED)
-        return xp.where(shut[:, None], self.backbone, belief)
+    def _belief(self, log_prior: Array, loss: Array, rows: Array, caution: Array | float) -> Array:
+        """The module's equation, (..., I), for losses (..., I) over so many rows (...)."""
+        xp = namespace(loss)
+        least = xp.min(loss, axis=-1) / xp.maximum(rows, TINY)
+        log_belief = log_prior - self.options.evidence * xp.log(loss + (caution * least + TINY)[..., None])
+        odds = xp.exp(log_belief - xp.max(log_belief, axis=-1)[..., None])
+        return odds / xp.sum(odds, axis=-1)[..., None]
+
+    def _over_channels(self, values: Array) -> Array:
+        """The mean over a series' channels, for each of them."""
+        return namespace(values).repeat(over_series(values, self.channels), self.channels, axis=0)
+
+    def _constant(self, values: tuple[float, ...]) -> Array:
+        return namespace(self.prior).asarray(values, dtype=self.prior.dtype, device=self.prior.device)

@@ -20,33 +20,33 @@ from ompb.shapes import Shape
 class Entry(NamedTuple):
     """What was issued, lead by lead. On a page, place h-1 is what origin r-h said of row r."""
 
-    forecasts: Array  # the voices': (N, K, H)
+    forecasts: Array  # the voices', then what each speed of the gate makes of them: (N, K + Z, H)
     mean: Array  # the issued mean: (N, H)
     precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
 
     @classmethod
     def of(cls, stacked: Array) -> Entry:
-        """The record in an array (N, K + 2, H)."""
+        """The record in an array (N, K + Z + 2, H)."""
         return cls(stacked[:, :-2], stacked[:, -2], stacked[:, -1])
 
     def stacked(self) -> Array:
-        """The record as one array (N, K + 2, H), which is written faster than three."""
+        """The record as one array (N, K + Z + 2, H), which is written faster than three."""
         return namespace(self.mean).concat([self.forecasts, self.mean[:, None], self.precision[:, None]], axis=1)
 
 
 class Ledger(NamedTuple):
     """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
-    pages: Annotated[Array, Shape("N K+2 P")]  # entries on R pages of H leads each, in one axis: (N, K + 2, R * H)
+    pages: Annotated[Array, Shape("N K+Z+2 P")]  # entries on R pages of H leads, in one axis: (N, K + Z + 2, R * H)
     shrink: Annotated[Array, Shape("N RR 1", least=0, most=1)]  # 1 / (1 + leverage) by origin, a ring
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod
-    def empty(cls, like: Array, voices: int, patience: int) -> Ledger:
-        """Nothing issued yet; ``like`` is any (N, H) array."""
+    def empty(cls, like: Array, forecasts: int, patience: int) -> Ledger:
+        """Nothing issued yet; ``like`` is any (N, H) array, ``forecasts`` how many an entry has."""
         lanes, horizon = like.shape
         pages = patience + horizon + 2  # the row to come, those it is late by, those ahead, and a dead page
-        entries, shrink = zeros(like, lanes, voices + 2, pages * horizon), zeros(like, lanes, 2 * pages, 1)
+        entries, shrink = zeros(like, lanes, forecasts + 2, pages * horizon), zeros(like, lanes, 2 * pages, 1)
         return cls(entries, shrink, zeros(like, lanes, pages) > 0)
 
     @property

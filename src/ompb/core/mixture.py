@@ -13,13 +13,16 @@ from typing import Any, NamedTuple, TypeAlias
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.backbone import NAME, Backbone
+from ompb.core.members.bias import Bias
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Voices
 from ompb.core.members.head import SourceHead
+from ompb.core.members.memory import Memory
+from ompb.core.members.persistence import Persistence
 from ompb.core.members.profile import Profile
 from ompb.core.members.regression import WindowRegression
 
 # The members of the mixture, in order; `Settings.members` may name others.
-MEMBERS = (Backbone, Profile, WindowRegression, SourceHead)
+MEMBERS = (Backbone, Profile, Persistence, WindowRegression, SourceHead, Memory, Bias)
 
 States: TypeAlias = tuple[MemberState | None, ...]
 
@@ -67,13 +70,18 @@ class Mixture:
         )
 
     @cached_property
+    def reach(self) -> int:
+        """Rows that some member looks back on."""
+        return max(member.reach for member in self.members)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the K voices."""
         return tuple(name for member in self.members for name in member.names)
 
     def start(self) -> States:
         """The states a stream starts with."""
-        return tuple(member.start() for member in self.members)
+        return tuple(member.start(self.noise[:, 0]) for member in self.members)
 
     def see(self, view: View) -> tuple[Array, ...]:
         """What each member needs of n windows."""

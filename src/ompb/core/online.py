@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
+from ompb.core.evidence import Evidence, EvidenceState, Novelty
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
@@ -28,6 +29,7 @@ class Issued(NamedTuple):
 
     correction: Array  # (N, H); exactly 0 where the gate is closed
     gate: Array  # (N,)
+    novelty: Array | None  # (N,); None without memory
     sd: Array  # (N, H)
     half_widths: Array  # (N, levels)
     certificate: Reading | None
@@ -37,7 +39,7 @@ class Labels(NamedTuple):
     """What a row reveals, by lead; 0 where nothing is observed."""
 
     residual: Array  # outcome less base forecast: (N, H)
-    errors: Array  # outcome less each voice's forecast: (N, K, H)
+    errors: Array  # outcome less each voice's forecast, and each speed's: (N, K + Z, H)
     issued_error: Array  # outcome less issued mean: (N, H)
     observed: Array  # 1 where there is a label, else 0: (N, H)
 
@@ -47,6 +49,7 @@ class OnlineState(NamedTuple):
 
     members: States
     gate: GateState
+    evidence: EvidenceState
     intervals: IntervalState
     guard: GuardState
     ledger: Ledger
@@ -61,6 +64,8 @@ class Online:
     features: FeatureMap
     mixture: Mixture
     gate: Gate
+    novelty: Novelty | None  # None without memory
+    evidence: Evidence
     intervals: IntervalRule
     guard: Guard
     certifier: Certifier | None
@@ -76,9 +81,10 @@ class Online:
         return OnlineState(
             members=members,
             gate=self.gate.start(like.shape[0]),
+            evidence=self.evidence.start(like),
             intervals=self.intervals.start(like),
             guard=self.guard.start(like),
-            ledger=Ledger.empty(like, len(self.mixture.names), self.patience),
+            ledger=Ledger.empty(like, len(self.mixture.names) + self.gate.discounts.shape[0], self.patience),
             certificate=None if self.certifier is None else self.certifier.start(members),
             realised=self.realised.start(like),
         )
@@ -92,13 +98,15 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
-        members, gate = state.members, state.gate
+        members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
             gate = self.gate.learn(gate, labels.errors, labels.observed)
+            evidence = self.evidence.learn(evidence, row, labels.observed)
         return OnlineState(
             members=members,
             gate=gate,
+            evidence=evidence,
             intervals=self._learn_intervals(state, row, page, labels),
             guard=guard,
             ledger=state.ledger.with_learned(row, known),
@@ -116,36 +124,46 @@ class Online:
         learned = state.ledger.is_learned(row)
         news = namespace(values).isfinite(values) & ~hidden & ~learned
         labels = self._labels(page, values, news)
-        members, gate = state.members, state.gate
+        members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
             members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
             gate = self.gate.learn_late(gate, labels.errors, labels.observed, age=newest - row)
+            evidence = self.evidence.learn(evidence, row, labels.observed)
         return hidden, state._replace(
             members=members,
             gate=gate,
+            evidence=evidence,
             intervals=self._learn_intervals(state, row, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
         )
 
-    def issue(self, state: OnlineState, origin: int, windows: Array, base: Array) -> tuple[Issued, OnlineState]:
-        """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
-        xp = namespace(windows)
-        seen = self.mixture.see(self.features.view(windows[:, None], base[:, None]))
+    def issue(
+        self, state: OnlineState, origin: int, rows: Array, base: Array, known: int | None = None
+    ) -> tuple[Issued, OnlineState]:
+        """Forecast from the newest rows (N, L or more) and base forecasts (N, H), both standardised.
+
+        ``known`` says how many rows are known, if not just those that are given.
+        """
+        xp = namespace(rows)
+        known = int(rows.shape[1]) if known is None else known
+        seen = self.mixture.see(self.features.view(rows[:, None], base[:, None], (known,)))
         chorus, members = self.mixture.issue(state.members, origin, seen)
         corrections = chorus.corrections[:, :, 0]  # (N, K, H)
-        belief = self.gate.belief(state.gate)
-        weights = self.gate.weights(state.gate, belief) if self.learns else belief
+        novelty, against, evidence = self._evidence(state, origin, corrections, known)
+        by_speed, weights = self.gate.opinion(state.gate, against)
         correction = xp.matmul(weights[:, None], corrections)[:, 0]
         leverage = xp.vecdot(weights, chorus.leverage[..., 0])
         sd = self.intervals.sd(state.intervals, leverage)
         mean = base + correction
-        state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), 1 / (1 + leverage))
+        said = base[:, None] + xp.concat([corrections, xp.matmul(by_speed, corrections)], axis=1)
+        state.ledger.issue(origin, Entry(said, mean, 1 / sd), 1 / (1 + leverage))
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
-            reading, certificate = self.certifier.step(certificate, members, belief, chorus)
+            reading, certificate = self.certifier.step(certificate, members, weights, chorus)
         issued = Issued(
             correction=correction,
             gate=1 - xp.matmul(weights, self.mixture.backbone),
+            novelty=novelty,
             sd=sd,
             half_widths=self.intervals.half_widths(state.intervals),
             certificate=reading,
@@ -153,6 +171,7 @@ class Online:
         return issued, OnlineState(
             members=members,
             gate=state.gate,
+            evidence=evidence,
             intervals=state.intervals,
             guard=self.guard.issue(state.guard, origin, mean, sd),
             ledger=state.ledger,
@@ -165,6 +184,16 @@ class Online:
         state.ledger.pass_over(origin)
         return state._replace(members=self.mixture.pass_over(state.members, origin))
 
+    def _evidence(
+        self, state: OnlineState, origin: int, corrections: Array, known: int
+    ) -> tuple[Array | None, Array | None, EvidenceState]:
+        """Novelty (N,), what it says against the backbone (N,), both None without memory, and the episode."""
+        if self.novelty is None:
+            return None, None, state.evidence
+        novelty = self.novelty.of(corrections, known)
+        episode = self.evidence.issue(state.evidence, origin, novelty)
+        return novelty, self.evidence.log_weight(episode, novelty), episode
+
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
         shrink = state.ledger.shrink_at(row)
         return self.intervals.learn(state.intervals, labels.issued_error, page.precision, shrink, labels.observed)
@@ -175,5 +204,5 @@ class Online:
         observed = xp.astype(known[:, None] & (page.precision > 0), values.dtype)
         outcome = xp.where(known, values, 0.0)[:, None]
         errors = (outcome[:, None] - page.forecasts) * observed[:, None]
-        residual = xp.matmul(self.mixture.backbone, errors)  # the backbone's own error
+        residual = xp.matmul(self.mixture.backbone, errors[:, : self.mixture.backbone.shape[0]])  # the backbone's own
         return Labels(residual, errors, (outcome - page.mean) * observed, observed)

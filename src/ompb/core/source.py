@@ -8,6 +8,7 @@ from typing import Annotated
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows
+from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import learners
@@ -24,6 +25,7 @@ class SourceFit:
     features: FeatureMap
     members: tuple[Member, ...]
     base_variance: Annotated[Array, Shape("N H", positive=True)]  # mean squared error of the bare forecaster
+    usual: Usual | None  # None without memory
     windows: CertificateWindows
     scales: Scales
 
@@ -45,6 +47,11 @@ class SourceLearner:
         self._known = self._known + xp.sum(xp.astype(known, outcomes.dtype), axis=1)
         for learner in self._learners:
             learner.add(view, outcomes)
+
+    def read(self, rows: Array, outcomes: Array) -> None:
+        """Take in the learning rows (N, T) with missing cells filled, and as they are."""
+        for learner in self._learners:
+            learner.read(rows, outcomes)
 
     def members(self) -> tuple[Member, ...]:
         """What they learned."""

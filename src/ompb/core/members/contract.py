@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ompb.core.arrays import Array
 from ompb.core.features import FeatureMap, View
@@ -23,6 +23,7 @@ class MemberOptions:
     discounts: tuple[float, ...] = (0.999,)  # one head each: how much of the past survives a row
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     patience: int = 32  # rows that a label may be late
+    spans: tuple[int, ...] = (1, 2, 4, 6)  # lengths of memory that are tried, in windows
     posterior_scale: float = 1.0  # factor on the heads' variance (miscalibration on purpose)
 
 
@@ -43,6 +44,7 @@ class Voices(ABC):
     """A member online. Those that never move need no more than the first three."""
 
     names: tuple[str, ...]
+    reach: int = 0  # rows it looks back on, where a window is not enough
 
     @abstractmethod
     def see(self, view: View) -> Array:
@@ -57,8 +59,9 @@ class Voices(ABC):
         """Variance of each lead that one unit of leverage stands for, (N, H); None for voices without leverage."""
         return None
 
-    def start(self) -> MemberState | None:
-        """The state a stream starts with; None for voices that never move."""
+    def start(self, like: Array) -> MemberState | None:
+        """The state a stream starts with, ``like`` being any (N, H) array; None for voices that never move."""
+        del like
         return None
 
     def issue(self, state: Any, origin: int, seen: Array) -> tuple[Speech, Any]:
@@ -87,12 +90,18 @@ class Voices(ABC):
         return None
 
 
-class Learner(Protocol):
-    """Learns a member from the source."""
+class Learner(ABC):
+    """Learns a member from the source: from its rows, from its windows, or from neither."""
+
+    def read(self, rows: Array, outcomes: Array) -> None:
+        """Take in the learning rows (N, T) with missing cells filled, and as they are, NaN where missing."""
+        del rows, outcomes
 
     def add(self, view: View, outcomes: Array) -> None:
         """Take in a block of learning windows with their outcomes (N, n, H), NaN where missing."""
+        del view, outcomes
 
+    @abstractmethod
     def finish(self) -> Member:
         """What was learned."""
 
@@ -138,13 +147,10 @@ class Fixed(Member, Voices):
 
 
 @dataclass(frozen=True)
-class Untaught:
+class Untaught(Learner):
     """The learner of a member that needs no source."""
 
     make: Callable[[], Member]
-
-    def add(self, view: View, outcomes: Array) -> None:
-        """Nothing to learn."""
 
     def finish(self) -> Member:
         """The member as it always is."""

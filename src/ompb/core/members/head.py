@@ -62,8 +62,9 @@ class Heads(Voices):
         """T phi, (N, n, F)."""
         return namespace(view.features).matmul(view.features, self.source.whitening)
 
-    def start(self) -> Posterior:
+    def start(self, like: Array) -> Posterior:
         """The source's word."""
+        del like
         return self.recursion.start()
 
     def speak(self, state: Posterior, seen: Array) -> Speech:
@@ -94,7 +95,7 @@ class Heads(Voices):
 
 
 @dataclass
-class _HeadLearner:
+class _HeadLearner(Learner):
     anchor: float
     sums: Sums = field(default_factory=Sums)
 

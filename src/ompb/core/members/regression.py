@@ -36,7 +36,7 @@ class WindowRegression(Fixed, tag="regression"):
 
 
 @dataclass
-class _RegressionLearner:
+class _RegressionLearner(Learner):
     of_window: int  # G
     sums: Sums = field(default_factory=Sums)
 

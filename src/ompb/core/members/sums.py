@@ -33,12 +33,20 @@ class Sums:
         self.squared = self.squared + xp.sum(clean**2, axis=1)
         self.known = self.known + xp.sum(xp.astype(is_known, phi.dtype), axis=1)
 
-    def means(self) -> tuple[Array, Array]:
-        """G (N, F, F) and the mean of phi y_h (N, F, H)."""
+    def pooled(self) -> Sums:
+        """Those of all lanes together, as one lane."""
+        xp, every = namespace(self.gram), Sums()
+        every.windows = self.windows * int(self.gram.shape[0])
+        for name in ("gram", "cross", "squared", "known"):
+            setattr(every, name, xp.sum(getattr(self, name), axis=0)[None])
+        return every
+
+    def means(self, ridge: float = RIDGE) -> tuple[Array, Array]:
+        """G (N, F, F), with that ridge, and the mean of phi y_h (N, F, H)."""
         xp = namespace(self.gram)
         size = self.gram.shape[-1]
         gram = self.gram / self.windows
-        diagonal = RIDGE * xp.linalg.trace(gram)[:, None, None] / size
+        diagonal = ridge * xp.linalg.trace(gram)[:, None, None] / size
         known = xp.where(self.known > 0, self.known, 1.0)
         unit = xp.eye(size, dtype=gram.dtype, device=gram.device)
         return gram + diagonal * unit, self.cross / known[:, None, :]
