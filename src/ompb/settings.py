@@ -43,18 +43,18 @@ class Settings:
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     basis: int = 10  # functions over the horizon that the features are projected on
     profile: bool = True  # seasonal profile as features and as a member
-    spans: tuple[int, ...] = (1, 2, 4, 6)  # lengths of memory that are tried, in windows; the source says which pay
+    spans: tuple[int, ...] = (1, 2, 4)  # lengths of memory that are tried, in windows; the source says which pay
     online: bool = True  # False: the head stays as the source left it
     patience: int = 32  # rows back that a late cell is still learned
 
     # the gate
     gate: GateMode = "channel"  # one per channel, one for all, or always open
-    backbone_prior: float = 0.6  # weight of the bare forecaster before any outcome; 1 = closed for ever
+    backbone_prior: float = 0.5  # weight of the bare forecaster before any outcome; 1 = closed for ever
     gate_discounts: tuple[float, ...] = (0.997, 0.98)  # one speed each: how much of what was heard survives a row
     cautions: tuple[float, ...] = (200.0, 20.0)  # of each speed: rows in which all members do as well as the best
     evidence: float = 12.0  # weight ~ loss ** -evidence
     novelty: float = 4.0  # what the distance to memory says against the backbone before outcomes do; 0 = nothing
-    novelty_fade: float = 10.0  # rows of outcomes that halve it
+    novelty_fade: float = 3.0  # rows of outcomes that halve it
 
     # the guard
     guard: float | None = 20.0  # standard deviations off its forecast at which a cell is not believed; None = never

@@ -37,7 +37,7 @@ class EvidenceOptions:
     """Of the evidence."""
 
     power: float = 4.0  # 0: none
-    fade: float = 10.0  # rows of outcomes that halve it
+    fade: float = 3.0  # rows of outcomes that halve it
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ompb.core.members.persistence import Persistence
 from ompb.core.members.profile import Profile
 from ompb.core.members.regression import WindowRegression
 
-# The members of the mixture, in order; `Settings.members` may name others.
-MEMBERS = (Backbone, Profile, Persistence, WindowRegression, SourceHead, Memory, Bias)
+# The members of the mixture, in order; `Settings.members` may name others, `Persistence` among them.
+MEMBERS = (Backbone, Profile, WindowRegression, SourceHead, Memory, Bias)
 
 States: TypeAlias = tuple[MemberState | None, ...]
 

@@ -23,7 +23,7 @@ class MemberOptions:
     discounts: tuple[float, ...] = (0.999,)  # one head each: how much of the past survives a row
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     patience: int = 32  # rows that a label may be late
-    spans: tuple[int, ...] = (1, 2, 4, 6)  # lengths of memory that are tried, in windows
+    spans: tuple[int, ...] = (1, 2, 4)  # lengths of memory that are tried, in windows
     posterior_scale: float = 1.0  # factor on the heads' variance (miscalibration on purpose)
 
 
