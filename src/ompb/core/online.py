@@ -125,6 +125,7 @@ class Online:
             gate=gate,
             intervals=self._learn_intervals(state, row, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
+            realised=self.realised.learn_late(state.realised, row, labels.issued_error, labels.observed),
         )
 
     def issue(self, state: OnlineState, origin: int, windows: Array, base: Array) -> tuple[Issued, OnlineState]:
@@ -142,7 +143,7 @@ class Online:
         state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), 1 / (1 + leverage))
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
-            reading, certificate = self.certifier.step(certificate, members, belief, chorus)
+            reading, certificate = self.certifier.step(certificate, members, weights, chorus)
         issued = Issued(
             correction=correction,
             gate=1 - xp.matmul(weights, self.mixture.backbone),
@@ -157,7 +158,7 @@ class Online:
             guard=self.guard.issue(state.guard, origin, mean, sd),
             ledger=state.ledger,
             certificate=certificate,
-            realised=self.realised.issue(state.realised, origin),
+            realised=state.realised,
         )
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
