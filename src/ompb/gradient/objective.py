@@ -124,7 +124,7 @@ class Objective:
         per_window = errors.mean(dim=(0, 2)).double()  # (m,)
         losses = torch.clamp(per_window / per_window.quantile(TAU_Y_QUANTILE), max=1.0)
         complexity: Kind = Kind.tags[kind]()
-        summary = torch.from_numpy(complexity.summary(losses.cpu().numpy(), 1.0)).to(inputs.device)
+        summary = torch.from_numpy(complexity.summary(losses.cpu().numpy(), 1.0)).to(inputs)
         if tau_d is None:
             gaps = pair_gaps(law, squares, pair_squares(noise))
             tau_d = math.sqrt(gaps.quantile(TAU_D_QUANTILE).item())

@@ -55,8 +55,8 @@ ERROR_CAPTION = (
 CERTIFICATE_CAPTION = (
     "What the certificate said before any outcome was known (coloured, the sum of its three terms) and the loss that "
     "followed (black, averaged over {season} forecasts, so it fluctuates). {above} Where black stays above the "
-    "colours, risk minus half the disagreement is no longer as it was on the source, which no certificate can see before "
-    "outcomes are known. Above the dashed line the certificate excludes nothing."
+    "colours, risk minus half the disagreement is no longer as it was on the source, which no certificate can see "
+    "before outcomes are known. Above the dashed line the certificate excludes nothing."
 )
 GATE_CAPTION = (
     "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. It is at 0 before "

@@ -44,8 +44,8 @@ def realised_sentence(study: Study) -> str:
         return "No outcome is complete yet, so nothing is proved about the forecasts issued so far."
     return (
         f"With confidence {1 - realised.delta:.0%}, at all times at once, the average conditional risk of the "
-        f"forecasts issued so far (that of each given what was known when it was issued) is at most {realised.upper:.3f} "
-        f"(observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on {realised.outcomes} forecasts whose "
+        "forecasts issued so far (that of each given what was known when it was issued) is at most "
+        f"{realised.upper:.3f} (observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on {realised.outcomes} forecasts whose "
         f"outcome is due; the newest of them was issued {realised.newest_age} rows before the last row. Cells that "
         "never came must be missing at random."
     )
@@ -58,7 +58,7 @@ def share_above_sentence(study: Study) -> str:
     found = diagnose(study.run)
     return (
         f"The loss of {found.share_above:.0%} of the {found.outcomes} forecasts whose outcome is complete was above "
-        "the certificate's value. A single loss may be: the value speaks of the average risk, and leaves out lambda_rho."
+        "the certificate's value. A single loss may be: the value speaks of the average risk and leaves out lambda_rho."
     )
 
 

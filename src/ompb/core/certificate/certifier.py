@@ -9,9 +9,9 @@ than on the source do not raise the risk.
 
 The certificate windows took no part in any learning, so the present posterior is a legitimate *prior* for them
 and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn, and
-all terms of the source are taken under the weights issued at that moment; the latter also when gates open or close.
-So each window's reading belongs to heads at most about m steps old; since all of those are independent of the windows,
-the bound holds for the average of their risks.
+all terms of the source are taken under the weights issued at that moment; before the first `reread` steps are over also
+at steps 1, 2, 4, ..., since gates open early. So each window's reading belongs to heads at most about m steps old; since
+all of those are independent of the windows, the bound holds for the average of their risks.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class CertificateState(NamedTuple):
     statistics: Annotated[Array, Shape("N m KK+K")]  # pair statistics of the certificate windows
     ring_statistics: Annotated[Array, Shape("N ring KK+K")]  # ... and of the newest target windows
     pairs: Annotated[Array, Shape("N KK+K pairs")]  # coefficients of the weights issued at the last reading
-    closed: int  # gates that were closed then
     ring: Annotated[Array, Shape("S ring")]  # disagreement on the newest target windows under those weights
     source: SourceTerms  # as last read
     readings: int  # of the source so far
@@ -104,7 +103,6 @@ class Certifier:
             statistics=statistics,
             ring_statistics=zeros(squared, lanes, self.options.ring, size),
             pairs=pairs,
-            closed=0,
             ring=zeros(squared, series, self.options.ring),
             source=self._source_terms(squared, statistics, pairs, states, weights, reading=1),
             readings=0,
@@ -117,10 +115,10 @@ class Certifier:
     ) -> tuple[Reading, CertificateState]:
         """The certificate of what is issued on the present window (n = 1) with weights (N, K), and the state after."""
         xp = namespace(weights)
-        due = state.steps % self.options.reread == 0
-        closed = int(xp.count_nonzero(weights == 1))  # a closed gate has one weight, of 1
-        if due or closed != state.closed:
-            state = self._read(state, states, weights, self.options.reread if due else 0)._replace(closed=closed)
+        if state.steps % self.options.reread == 0:
+            state = self._read(state, states, weights, self.options.reread)
+        elif state.steps < self.options.reread and state.steps.bit_count() == 1:
+            state = self._read(state, states, weights, 0)
         place, steps = state.steps % self.options.ring, state.steps + 1
         # a dead place: what it held is only read for the entry of the ring that is replaced here
         enter_statistics(state.ring_statistics, place, chorus.corrections, chorus.leverage)

@@ -37,7 +37,7 @@ class RealisedState(NamedTuple):
     before: Annotated[Array, Shape("S 2", least=0)]  # sums of losses, and their number, in the blocks before it
     shortfall: Annotated[Array, Shape("S J")]  # A of all judged
     newest: Annotated[Array, Shape("S", least=-1)]  # origin of the newest forecast judged; -1 for none
-    row: int  # the newest
+    rows: int  # seen so far
 
 
 class Judged(NamedTuple):
@@ -68,7 +68,7 @@ class RealisedRisks:
             before=zeros(like, series, 2),
             shortfall=zeros(like, series, len(GRID)),
             newest=zeros(like, series) - 1,
-            row=-1,
+            rows=0,
         )
 
     def learn(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
@@ -77,7 +77,7 @@ class RealisedRisks:
         first = row - self.patience - 2 * horizon
         if first >= 0 and first % horizon == 0:
             state = self._judge(state, first, horizon)
-        return state._replace(maturing=self._grown(state.maturing, row, errors, observed), row=row)
+        return state._replace(maturing=self._grown(state.maturing, row, errors, observed), rows=row + 1)
 
     def learn_late(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """The errors of a row that is at most ``patience`` rows old."""
@@ -87,7 +87,7 @@ class RealisedRisks:
         """What all forecasts prove that are due by now; the bound is 1 before the first."""
         xp = namespace(state.before)
         horizon = int(state.block.shape[2])
-        due = state.row - self.patience - horizon  # the last origin that no late cell can reach any more, and one
+        due = state.rows - 1 - self.patience - horizon  # no late cell can reach the origins before it
         first = max(due - 1, 0) // horizon * horizon
         if due > 0:
             state = self._judge(state, first, due - first)
@@ -135,5 +135,5 @@ class RealisedRisks:
             before=state.before + xp.sum(state.block, axis=-1),
             shortfall=state.shortfall + xp.sum(seen[..., None] * shortfalls(loss, guess), axis=1),
             newest=xp.max(xp.where(heard, origin, state.newest[:, None]), axis=-1),
-            row=state.row,
+            rows=state.rows,
         )
