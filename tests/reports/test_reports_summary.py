@@ -2,7 +2,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from small_study import small_study
 
 from ompb.diagnosis import proxy_loss
