@@ -156,6 +156,8 @@ class Calibrator:
         """What the core has read for one series, with all that is fixed about it."""
         source, scales, settings = reading.source, self.source.scales, self.settings
         kl, log_term = float(source.kl[0]), float(source.log_term[0])
+        risks = source.risks[0]
+        risks.flags.writeable = False  # of this view
         of_source, of_target = float(source.source_disagreement[0]), float(reading.target_disagreement[0])
         return Certificate(
             source_risk=float(source.source_risk[0]),
@@ -177,7 +179,7 @@ class Calibrator:
             stride=self.stride,
             horizon=self.horizon,
             in_sample=self.in_sample,
-            source=SourceBound(source.risks[0], kl + log_term, settings.kind, settings.variance_factor),
+            source=SourceBound(risks, kl + log_term, settings.kind, settings.variance_factor),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

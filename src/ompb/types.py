@@ -44,8 +44,8 @@ class TailRisk:
         note = " The source errors behind it are in-sample, hence optimistic." if self.in_sample else ""
         return (
             f"With confidence {1 - self.delta:.4g}, and if risk minus half the disagreement is as it was on the "
-            f"source, the probability that a forecast's RMS error reaches {self.threshold:g} source standard deviations "
-            f"is at most {self.probability:.3f}.{note}"
+            f"source, the probability that a forecast's RMS error reaches {self.threshold:g} source standard "
+            f"deviations is at most {self.probability:.3f}.{note}"
         )
 
 

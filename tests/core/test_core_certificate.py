@@ -867,8 +867,7 @@ def test_factors_change_what_they_name_and_nothing_else() -> None:
     assert fitted(tau_d_factor=2.5).source.scales.tau_d == pytest.approx(2.5 * plain.tau_d, rel=1e-12)
     assert fitted(tau_d_factor=2.5).source.scales.tau_y == plain.tau_y
     assert fitted(variance_factor=9.0).source.scales == plain
-    options = {"kind": "freedman"}
-    base, wide = first_certificate(fitted(**options))[0], first_certificate(fitted(variance_factor=9.0, **options))[0]
+    base, wide = (first_certificate(fitted(kind="freedman", variance_factor=factor))[0] for factor in (1.0, 9.0))
     linear = base.log_term / 3 / base.windows
     assert wide.gamma - linear == pytest.approx(3 * (base.gamma - linear), rel=1e-12)
     assert wide.source_risk == base.source_risk

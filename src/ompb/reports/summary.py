@@ -45,9 +45,9 @@ def realised_sentence(study: Study) -> str:
     return (
         f"With confidence {1 - realised.delta:.0%}, at all times at once, the average conditional risk of the "
         "forecasts issued so far (that of each given what was known when it was issued) is at most "
-        f"{realised.upper:.3f} (observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on {realised.outcomes} forecasts whose "
-        f"outcome is due; the newest of them was issued {realised.newest_age} rows before the last row. Cells that "
-        "never came must be missing at random."
+        f"{realised.upper:.3f} (observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on "
+        f"{realised.outcomes} forecasts whose outcome is due; the newest of them was issued {realised.newest_age} rows "
+        "before the last row. Cells that never came must be missing at random."
     )
 
 

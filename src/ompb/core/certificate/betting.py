@@ -32,8 +32,8 @@ GRID = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.9)
 FIRST_GUESS = 0.5
 # Share of the capital that a single loss may take: what is left keeps the logarithm finite.
 MOST_AT_STAKE = 0.98
-# Newton's steps; four are as good as exact at any delta below a half.
-STEPS = 6
+# Newton's steps: as good as exact at any price that a delta below 4/5 asks for.
+STEPS = 5
 
 
 class Stakes(NamedTuple):

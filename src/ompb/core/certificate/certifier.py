@@ -10,8 +10,8 @@ than on the source do not raise the risk.
 The certificate windows took no part in any learning, so the present posterior is a legitimate *prior* for them
 and the KL inside Gamma is zero. Every `reread` steps that many of them are read again, in time order and in turn, and
 all terms of the source are taken under the weights issued at that moment; before the first `reread` steps are over also
-at steps 1, 2, 4, ..., since gates open early. So each window's reading belongs to heads at most about m steps old; since
-all of those are independent of the windows, the bound holds for the average of their risks.
+at steps 1, 2, 4, ..., since gates open early. So each window's reading belongs to heads at most about m steps old, all
+of them independent of the windows, and the bound holds for the average of their risks.
 """
 
 from __future__ import annotations
