@@ -41,6 +41,7 @@ class Run:
     levels: Floats  # (levels,)
     multipliers: Floats  # (n, levels, C)
     certificate: dict[str, Floats]  # every numeric term by name, each (n,); empty without certificate
+    last_certificate: Certificate | None  # that of the newest forecast, whole
     realised: RealisedRisk
 
     def __repr__(self) -> str:
@@ -208,6 +209,7 @@ def _collect(
         levels=issued[0].levels,
         multipliers=np.stack([f.multipliers for f in issued]),
         certificate=_columns(certificates),
+        last_certificate=certificates[-1] if certificates else None,
         realised=realised,
     )
 

@@ -14,6 +14,7 @@ from ompb import archive, checks
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
+from ompb.core.certificate.source_bound import SourceBound
 from ompb.core.certificate.windows import Reader
 from ompb.core.evidence import CALM, Evidence, Novelty
 from ompb.core.gate import Gate
@@ -176,26 +177,31 @@ class Calibrator:
     def certificate(self, reading: Reading) -> Certificate:
         """What the core has read for one series, with all that is fixed about it."""
         source, scales, settings = reading.source, self.source.scales, self.settings
+        kl, log_term = float(source.kl[0]), float(source.log_term[0])
+        risks = source.risks[0]
+        risks.flags.writeable = False  # of this view
+        of_source, of_target = float(source.source_disagreement[0]), float(reading.target_disagreement[0])
         return Certificate(
             source_risk=float(source.source_risk[0]),
             gamma=float(source.gamma[0]),
-            disagreement=float(reading.disagreement[0]),
-            source_disagreement=float(source.source_disagreement[0]),
-            target_disagreement=float(reading.target_disagreement[0]),
-            disagreement_null=float(reading.disagreement_null[0]),
-            kl=float(source.kl[0]),
-            log_term=float(source.log_term[0]),
-            variance=float(source.spread.variance[0]),
-            scale=float(source.spread.scale[0]),
+            disagreement=max(of_target - of_source, 0.0),
+            disagreement_change=of_target - of_source,
+            source_disagreement=of_source,
+            target_disagreement=of_target,
+            kl=kl,
+            log_term=log_term,
             windows=len(self.source.windows),
             delta=float(source.delta[0]),
+            uniform=settings.uniform,
             tau_y=scales.tau_y,
             tau_d=scales.tau_d,
             draws=settings.draws,
             posterior_shift=float(source.posterior_shift[0]),
             kind=settings.kind,
             stride=self.stride,
+            horizon=self.horizon,
             in_sample=self.in_sample,
+            source=SourceBound(risks, kl + log_term, settings.kind, settings.variance_factor),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -245,7 +251,7 @@ def online_rules(source: SourceFit, settings: Settings, channels: int, season: i
         intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
-        realised=RealisedRisks(channels, source.scales.tau_y),
+        realised=RealisedRisks(channels, source.scales.tau_y, settings.patience),
         base_variance=source.base_variance,
         patience=settings.patience,
         learns=settings.online,

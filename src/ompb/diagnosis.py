@@ -1,4 +1,4 @@
-"""Post-hoc diagnostics: the full certificate over a finished run, outcomes and all. Never part of the online path."""
+"""Post-hoc diagnostics: where the risk of a finished run came from, outcomes and all. Never part of the online path."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ompb.backtest import Run
-from ompb.core.certificate.kinds import Iid, Spread
+from ompb.core.certificate.kinds import Iid
 from ompb.errors import InputError
 from ompb.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    r"""The regression-proxy bound with its last term, which needs outcomes, beside the risk it bounds.
+    r"""The realised risk of a run, taken apart into the source's and what has changed since.
 
-    .. math:: R_T \le R_S + \Gamma + \tfrac12 |D_S - D_T| + \tilde\lambda,\qquad
-       \tilde\lambda = \big| (R_T - \tfrac12 D_T) - (R_S - \tfrac12 D_S) \big|
+    .. math:: R_T = R_S + \tfrac12 (D_T - D_S) + \tilde\lambda,\qquad
+       \tilde\lambda = (R_T - \tfrac12 D_T) - (R_S - \tfrac12 D_S)
+
+    This is an identity: lambda tilde is what is left over. It needs outcomes, and no certificate has it. Adding Gamma
+    and taking positive parts turns the identity into the full bound, which therefore holds whatever happened: it says
+    where a risk came from, and is no evidence for the certificate. How the certificate fared is ``share_above``.
 
     All are means over the forecasts whose outcome is complete.
     """
@@ -26,23 +30,27 @@ class Diagnosis:
     source_risk: float
     gamma: float  # of the kind the run was certified with
     gamma_iid: float
-    disagreement: float  # |D_S - D_T|
+    disagreement_change: float  # D_T - D_S
     residual_mismatch: float  # lambda tilde
+    share_above: float  # of the forecasts, whose loss was above the certificate's value
     outcomes: int
 
     @property
     def martingale_bound(self) -> float:
         """The full bound with the run's own complexity term."""
-        return self.source_risk + self.gamma + 0.5 * self.disagreement + self.residual_mismatch
+        return self._full(self.gamma)
 
     @property
     def iid_bound(self) -> float:
         """The full bound with the complexity term of independent windows."""
-        return self.source_risk + self.gamma_iid + 0.5 * self.disagreement + self.residual_mismatch
+        return self._full(self.gamma_iid)
+
+    def _full(self, gamma: float) -> float:
+        return self.source_risk + gamma + 0.5 * max(self.disagreement_change, 0.0) + max(self.residual_mismatch, 0.0)
 
 
 def diagnose(run: Run) -> Diagnosis:
-    """Full certificate of a finished run. Raises `InputError` without certificates or complete outcomes."""
+    """What a finished run's risk is made of. Raises `InputError` without certificates or complete outcomes."""
     if not run.certificate:
         raise InputError("the run has no certificates; fit the calibrator with certificate=True to diagnose it.")
     loss = proxy_loss(run)
@@ -51,16 +59,17 @@ def diagnose(run: Run) -> Diagnosis:
         raise InputError(f"none of the run's {len(loss)} outcomes is complete; pass at least horizon more rows.")
     term = {name: values[complete] for name, values in run.certificate.items()}
     risk, source_risk = float(loss[complete].mean()), float(term["source_risk"].mean())
-    source, target = float(term["source_disagreement"].mean()), float(term["target_disagreement"].mean())
-    kappa = term["kl"] + term["log_term"]
-    gamma_iid = Iid().gamma(kappa, Spread(term["variance"], term["scale"]), int(term["windows"][0]))
+    change = float(term["disagreement_change"].mean())
+    windows, iid = int(term["windows"][0]), Iid()
+    log_terms = np.asarray([iid.log_term(windows, delta) for delta in term["delta"].tolist()])
     return Diagnosis(
         target_risk=risk,
         source_risk=source_risk,
         gamma=float(term["gamma"].mean()),
-        gamma_iid=float(np.mean(gamma_iid)),
-        disagreement=abs(source - target),
-        residual_mismatch=abs((risk - 0.5 * target) - (source_risk - 0.5 * source)),
+        gamma_iid=float(np.mean(iid.gamma(term["kl"] + log_terms, np.empty(0), windows))),
+        disagreement_change=change,
+        residual_mismatch=risk - source_risk - 0.5 * change,
+        share_above=float(np.mean(loss[complete] > term["value"])),
         outcomes=int(complete.sum()),
     )
 

@@ -1,22 +1,20 @@
-"""How a calibrator is fitted: one pass over the learning windows, one over the certificate windows, one rehearsal."""
+"""How a calibrator is fitted: one pass over the learning windows and one over the certificate windows."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from ompb import checks
-from ompb.calibrator import Calibrator, Progress, mixture_of, online_rules, reader_of
-from ompb.core.certificate.scales import Scales, quantile
+from ompb.calibrator import Calibrator, Progress, mixture_of, reader_of
+from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap
 from ompb.core.members.contract import Member
 from ompb.core.members.memory import Memory
-from ompb.core.online import Online
 from ompb.core.source import SourceFit, SourceLearner
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.inputs import Rows, as_future, as_rows
@@ -30,12 +28,8 @@ from ompb.times import Grid
 from ompb.types import Floats
 from ompb.windows import Origins
 
-# Learning windows the scales are read off: this many spread evenly, and this many newest ones in a row.
-SPREAD, NEWEST = 512, 512
-# The null line of the disagreement is exceeded in one step of a hundred of the rehearsal.
-NULL_QUANTILE = 0.99
-# Keeps the ratio to a source without disagreement finite.
-TINY = 1e-300
+# Learning windows the scales are read off, spread evenly.
+SPREAD = 512
 
 
 def fit(
@@ -68,7 +62,7 @@ def fit(
     spoken = spoken_origins(table, split)
     learner = SourceLearner(features, settings.members, settings.member_options())
     learner.read(*(np.ascontiguousarray(scaler.standardise(part[:split]).T) for part in (table.filled, rows.values)))
-    spread, newest = read_learning(table, spoken, every, learner, progress)
+    spread = read_learning(table, spoken, every, learner, progress)
     members = learner.members()
     mixture = mixture_of(members, settings, learner.base_variance())
 
@@ -80,10 +74,6 @@ def fit(
     usual = usual_distance(table, split, features, members)
     kept = seen(read_certificate(table, split, stride))
     fitted = SourceFit(features, members, learner.base_variance(), usual, kept, scales)
-    if settings.certificate:
-        rules = online_rules(fitted, settings, len(rows.names), season)
-        ratio = quantile(rehearsed_ratios(rules, spoken[-NEWEST:], newest, settings.ring), NULL_QUANTILE)
-        fitted = replace(fitted, scales=replace(scales, null_ratio=max(scales.null_ratio, ratio)))
     return Calibrator(
         context=context,
         horizon=horizon,
@@ -157,35 +147,30 @@ def spoken_origins(table: Source, split: int) -> Origins:
 
 def read_learning(
     table: Source, spoken: Origins, every: int, learner: SourceLearner, progress: Progress | None
-) -> tuple[Batch, Batch]:
-    """Show the learner every so many windows once; the spread and the newest ones are kept."""
-    thinned, newest = spoken[one_of_every(every, len(spoken))], spoken[-NEWEST:]
+) -> Batch:
+    """Show the learner every so many windows once; some of them, spread evenly, are kept."""
+    thinned = spoken[one_of_every(every, len(spoken))]
     kept = evenly(thinned)
-    asked = np.union1d(thinned, newest)
     spread: list[Batch] = []
-    last: list[Batch] = []
     done = 0
-    for batch in table.batches(asked):
-        taught = batch.take(np.isin(batch.origins, thinned))
-        if len(taught):
-            learner.add(learner.features.view(taught.rows, taught.base, taught.known), taught.outcomes)
+    for batch in table.batches(thinned):
+        learner.add(learner.features.view(batch.rows, batch.base, batch.known), batch.outcomes)
         spread.append(batch.take(np.isin(batch.origins, kept)))
-        last.append(batch.take(np.isin(batch.origins, newest)))
         done += len(batch)
         if progress is not None:
-            progress(done, len(asked))
+            progress(done, len(thinned))
     known = Batch.join(spread).with_outcome()
     if not len(known):
         raise NotFiniteError(
             "no outcome is known in the part of the source that is learned from; pass a source whose first part is not "
             "missing, or say with unseen= which part to keep."
         )
-    return known, Batch.join(last)
+    return known
 
 
 def evenly(origins: Origins) -> Origins:
     """At most `SPREAD` of them, spread evenly."""
-    return origins[np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))]
+    return np.asarray(origins[np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))])
 
 
 def one_of_every(every: int, count: int) -> Origins:
@@ -227,28 +212,3 @@ def usual_distance(table: Source, split: int, features: FeatureMap, members: tup
         return None
     batch = Batch.join(list(table.batches(evenly(spoken))))
     return Usual.of(memory, features, batch.rows, batch.base)
-
-
-def rehearsed_ratios(rules: Online, origins: Origins, batch: Batch, ring: int) -> Floats:
-    """|D_S - D_T| / D_S when nothing has changed: a stream over learning windows in a row, once its ring is full.
-
-    The forecaster may have seen these windows, which makes the ratios a little small; hence `LEAST_NULL`.
-    """
-    state = rules.start()
-    ratios = []
-    for place, origin in enumerate((origins - origins[0]).tolist()):
-        if place:
-            # rows since the last origin, as they came: its first outcomes, NaN where missing
-            before = int(origins[place - 1] - origins[0])
-            for row in range(before + 1, origin + 1):
-                lead = row - before - 1
-                known = lead < batch.outcomes.shape[2]
-                values = batch.outcomes[:, place - 1, lead] if known else np.full(batch.base.shape[0], np.nan)
-                state = rules.reveal(state, row, values, state.guard)
-                if row < origin:
-                    state = rules.pass_over(state, row)
-        issued, state = rules.issue(state, origin, batch.rows[:, place], batch.base[:, place], batch.known[place])
-        reading = issued.certificate
-        assert reading is not None  # there is a certifier
-        ratios.append(float(reading.disagreement[0] / max(float(reading.source.source_disagreement[0]), TINY)))
-    return np.asarray(ratios[min(ring, len(ratios) - 1) :])

@@ -62,16 +62,17 @@ class Settings:
 
     # the certificate
     certificate: bool = True
-    kind: str = "freedman"
-    delta: float = 0.05
+    kind: str = "betting"  # of the complexity term
+    delta: float = 0.05  # each reading holds with probability 1 - delta
+    uniform: bool = False  # True: all readings hold at once, and later ones are wider
     certificate_share: float = 0.25  # last part of the source kept out of all learning
-    stride: int | None = None  # rows between certificate windows; None = horizon, outcomes do not overlap
+    stride: int | None = None  # rows between certificate windows; None = horizon; below it the value is no bound
     reread: int = 32  # every so many steps, so many certificate windows are read again
-    ring: int = 64  # target windows the disagreement looks back on
+    ring: int = 8  # target windows the disagreement looks back on
     draws: int = 0  # K forecasts drawn per window; 0 = expectation in closed form
     disagreement: DisagreementMode = "clipped"
     tau_d_factor: float = 3.0  # times the median gap on the source; at 1 half the source is clipped, which hides shift
-    variance_factor: float = 1.0
+    variance_factor: float = 1.0  # on the variance that "freedman" and "subgamma" estimate
     posterior_scale: float = 1.0  # factor on the posterior variance (miscalibration on purpose)
 
     # intervals
@@ -121,7 +122,7 @@ class Settings:
     def certificate_options(self) -> CertificateOptions:
         """For the certificate."""
         return CertificateOptions(
-            self.kind, self.delta, self.reread, self.ring, self.disagreement, self.variance_factor
+            self.kind, self.delta, self.uniform, self.reread, self.ring, self.disagreement, self.variance_factor
         )
 
 
@@ -199,6 +200,7 @@ _CHECKS: dict[str, Any] = {
     "certificate": checks.flag,
     "kind": lambda name, value: _tag(name, value, Kind),
     "delta": checks.share,
+    "uniform": checks.flag,
     "certificate_share": checks.share,
     "stride": lambda name, value: None if value is None else checks.count(name, value, or_else="None, or "),
     "reread": checks.count,

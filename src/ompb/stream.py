@@ -200,13 +200,14 @@ class Stream:
     def realised_risk(self) -> RealisedRisk:
         """What matured outcomes prove about the forecasts issued so far, at all times at once.
 
-        An outcome is judged when its last row is due, by the cells that are known then: what `observe` brings later
-        is learned, but does not count here.
+        Every forecast counts, ``patience`` rows after the last row it speaks of is due, by the cells known then: those
+        that `observe` brought, too.
         """
-        cal, realised = self._calibrator, self._state.online.realised
-        mean, upper = cal.online.realised.bound(realised, cal.settings.delta)
-        age = self.rows if realised.newest is None else self.rows - 1 - realised.newest
-        return RealisedRisk(float(upper[0]), float(mean[0]), int(realised.outcomes[0]), age, cal.settings.delta)
+        cal = self._calibrator
+        judged = cal.online.realised.bound(self._state.online.realised, cal.settings.delta)
+        mean, upper, outcomes, newest = (float(values[0]) for values in judged)
+        age = self.rows - 1 - int(newest) if outcomes else self.rows
+        return RealisedRisk(upper, mean, int(outcomes), age, cal.settings.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""

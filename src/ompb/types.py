@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,10 @@ def float64(numbers: NDArray[Any]) -> Floats:
     return np.asarray(np.ma.filled(floats, np.nan)) if isinstance(floats, np.ma.MaskedArray) else floats
 
 
+SMALLEST_ERROR = 1e-100  # whose square is a number
 OMITTED = (
-    "lambda_rho, the change in how inputs map to outcomes, is not part of this number: "
-    "it cannot be seen before outcomes are known."
+    "lambda_rho, how far risk minus half the disagreement has moved since the source, is not part of this number: "
+    "it cannot be seen before outcomes are known. It may move even if inputs map to outcomes as they always did."
 )
 
 
@@ -35,14 +37,27 @@ class TailRisk:
 
     threshold: float
     probability: float
+    delta: float  # it holds with probability 1 - delta, ...
     in_sample: bool
 
     def __str__(self) -> str:
         note = " The source errors behind it are in-sample, hence optimistic." if self.in_sample else ""
         return (
-            f"If how inputs map to outcomes has not changed, the probability that a forecast's RMS error reaches "
-            f"{self.threshold:g} source standard deviations is at most {self.probability:.3f}.{note}"
+            f"With confidence {1 - self.delta:.4g}, and if risk minus half the disagreement is as it was on the "
+            f"source, the probability that a forecast's RMS error reaches {self.threshold:g} source standard "
+            f"deviations is at most {self.probability:.3f}.{note}"
         )
+
+
+class SourceAt(Protocol):
+    """The source's part of a certificate at any size of error."""
+
+    @property
+    def assumption(self) -> str:
+        """What its kind of complexity asks for, in words; empty if nothing."""
+
+    def at(self, tau: float) -> tuple[float, float]:
+        """Source risk and complexity of the losses min(1, MSE / tau^2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +66,30 @@ class Certificate:
 
     .. math:: PB(t) = R_S(t) + \Gamma_m + \tfrac12 \mathrm{dis}(t)
 
-    Everything lives in [0, 1] units of ``min(1, MSE / tau_y**2)``; it is never mixed with raw errors.
+    Everything lives in [0, 1] units of ``min(1, MSE / tau_y**2)``; it is never mixed with raw errors. What is certified
+    is what is issued: where the gate is closed, the bare forecaster.
     """
 
     source_risk: float  # R_S(t): mean proxy loss on the certificate windows
     gamma: float  # complexity term
-    disagreement: float  # dis(t) = |source_disagreement - target_disagreement|
+    disagreement: float  # dis(t) = max(0, disagreement_change)
+    disagreement_change: float  # target less source: below 0 the members agree more than they did on the source
     source_disagreement: float
     target_disagreement: float
-    disagreement_null: float  # what dis(t) rarely exceeds without shift: an alarm line
     kl: float  # KL(rho || pi) inside gamma
-    log_term: float  # ln(2 sqrt(m) / delta)
-    variance: float  # V_m, predictable
-    scale: float  # c: B/3 for freedman, c-bar for subgamma
+    log_term: float  # what confidence costs beside it
     windows: int  # m
     delta: float  # confidence spent on this reading of the source
+    uniform: bool  # whether all readings hold at once; else each of them does
     tau_y: float
     tau_d: float
     draws: int  # K; 0 = the expectation in closed form
     posterior_shift: float  # KL(rho_t || source posterior)
     kind: str
-    stride: int
+    stride: int  # rows between certificate windows
+    horizon: int
     in_sample: bool  # the forecaster was trained on the certificate windows
+    source: SourceAt = field(repr=False, compare=False)  # the same windows at any other size of error
 
     @property
     def value(self) -> float:
@@ -85,41 +102,60 @@ class Certificate:
         return OMITTED
 
     @property
+    def confidence(self) -> str:
+        """How often source risk and complexity together bound the risk on the source, in words."""
+        often = f"{1 - self.delta:.4g}"
+        if self.uniform:
+            return f"This reading of the source holds with probability {often}, and all of a stream hold at once."
+        return f"Each reading of the source holds with probability {often}; all of them at once may hold less often."
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the number to be a bound, in words."""
+        overlapping = (
+            f"The outcomes of certificate windows {self.stride} rows apart overlap over a horizon of {self.horizon}, "
+            "and no kind of complexity allows for that: the value is an index, not a bound."
+        )
         unseen = "The forecaster was trained on the certificate windows: source_risk is optimistic."
         return (
-            "Given what came before them, the certificate windows are independent of the stream "
-            "(another site, or a gap of some horizons).",
-            "The predictable variance is an estimate from earlier certificate windows.",
+            "The certificate windows took no part in learning, and given what came before them they are independent of "
+            "the stream (another site, or a gap of some horizons).",
+            *((self.source.assumption,) if self.source.assumption else ()),
+            *((overlapping,) if self.stride < self.horizon else ()),
             OMITTED,
             *((unseen,) if self.in_sample else ()),
         )
 
     def terms(self) -> dict[str, Any]:
         """Every term and setting behind the value, by name."""
-        return {"value": self.value, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
+        fields = (f.name for f in dataclasses.fields(self) if f.compare)
+        return {"value": self.value, **{name: getattr(self, name) for name in fields}}
 
     def tail_risk(self, tau: float) -> TailRisk:
         """Bound on the probability that the RMS error over horizon and channels reaches ``tau``.
 
-        ``tau`` is in source standard deviations. From ``1{e >= tau} <= max(1, tau_y/tau)**2 * min(1, e**2/tau_y**2)``.
+        ``tau`` is in source standard deviations. The source is read again with ``tau`` in place of ``tau_y``, as
+        ``1{e >= tau} <= min(1, e**2 / tau**2)``.
         """
-        if not tau > 0:
+        if not SMALLEST_ERROR <= tau < math.inf:
             raise OptionError(
                 f"tau = {tau} is not a positive number; pass an error size in source standard deviations."
             )
-        factor = max(1.0, self.tau_y / tau) ** 2
-        return TailRisk(tau, min(1.0, factor * self.value), self.in_sample)
+        risk, gamma = self.source.at(tau)
+        return TailRisk(tau, min(1.0, risk + gamma + 0.5 * self.disagreement), self.delta, self.in_sample)
 
 
 @dataclass(frozen=True, slots=True)
 class RealisedRisk:
-    """A time-uniform upper bound, from matured outcomes, on the average proxy risk of what was issued."""
+    """A time-uniform upper bound, from matured outcomes, on the average conditional risk of what was issued.
+
+    The risk of a forecast is that of its proxy loss given all that was known when it was issued. Outcomes without any
+    known cell are left out, which is harmless only if cells are missing at random.
+    """
 
     upper: float
     mean: float
-    outcomes: int  # matured, non-overlapping outcomes behind it
+    outcomes: int  # forecasts whose outcome is behind it
     newest_age: int  # rows since the newest of those forecasts was issued
     delta: float
 

@@ -68,7 +68,7 @@ def terms(issued: Issued) -> dict[str, Any]:
     reading = issued.certificate
     assert reading is not None
     source = reading.source._asdict()
-    return {**reading._asdict(), **source, **source["spread"]._asdict(), "source": None, "spread": None}
+    return {**reading._asdict(), **source, "source": None}
 
 
 @pytest.mark.parametrize("options", [{}, {"draws": 5, "gate": "shared"}, {"kind": "subgamma", "gate": "open"}])

@@ -1,4 +1,4 @@
-"""Gamma in its three kinds against hand-worked numbers, and the predictable variance against a plain-Python twin."""
+"""Gamma in its kinds against hand-worked numbers and plain-Python twins, and so the predictable variance."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from betting_twin import GRID, betting_twin
 
-from ompb.core.certificate.certifier import C0
-from ompb.core.certificate.kinds import Freedman, Iid, Kind, Spread, SubGamma
-from ompb.core.certificate.kinds.contract import RATE, START_MEAN, START_VARIANCE, predictable_spread
+from ompb.core.certificate import betting
+from ompb.core.certificate.kinds import Betting, Freedman, Iid, Kind, SubGamma
+from ompb.core.certificate.kinds.contract import C0, RATE, START_MEAN, START_VARIANCE, predictable_spread
 from ompb.core.certificate.kinds.freedman import B
 from ompb.types import Floats
 
-ALL = ("iid", "freedman", "subgamma")
+# those with a closed form in the variance and its scale
+CLOSED = ("iid", "freedman", "subgamma")
 
 
 def of(kind: str) -> Kind:
@@ -23,8 +25,7 @@ def of(kind: str) -> Kind:
 
 
 def gamma(kind: str, kappa: float, variance: float, scale: float, windows: int) -> float:
-    spread = Spread(np.asarray([variance]), np.asarray([scale]))
-    return float(of(kind).gamma(np.asarray([kappa]), spread, windows)[0])
+    return float(of(kind).gamma(np.asarray([kappa]), np.asarray([[variance, scale]]), windows)[0])
 
 
 def twin(losses: Floats) -> tuple[float, float, list[float]]:
@@ -76,15 +77,15 @@ def test_subgamma_hand_worked() -> None:
 
 def test_kinds_name_their_functions() -> None:
     ours = {tag: kind for tag, kind in Kind.tags.items() if kind.__module__.startswith("ompb.")}
-    assert {"iid": Iid, "freedman": Freedman, "subgamma": SubGamma} == ours
+    assert {"betting": Betting, "iid": Iid, "freedman": Freedman, "subgamma": SubGamma} == ours
 
 
 @pytest.mark.parametrize("factor", [1.0, 4.0])
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", ["freedman", "subgamma"])
 def test_kinds_read_the_spread_they_charge_for(kind: str, factor: float) -> None:
-    """V is the same for all, times the factor; the scale is B / 3 for bounded increments, else c-bar."""
+    """V is the same for both, times the factor; the scale is B / 3 for bounded increments, else c-bar."""
     losses = np.random.default_rng(8).uniform(size=(3, 40))
-    variance, scale = of(kind).spread(losses, factor)
+    variance, scale = of(kind).summary(losses, factor).T
     for stream in range(3):
         total, largest, _ = twin(losses[stream])
         assert float(variance[stream]) == pytest.approx(factor * total, rel=1e-12)
@@ -92,7 +93,7 @@ def test_kinds_read_the_spread_they_charge_for(kind: str, factor: float) -> None
         assert float(scale[stream]) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", CLOSED)
 def test_grows_with_kappa(kind: str) -> None:
     kappas = np.linspace(0.1, 50.0, 40)
     values = [gamma(kind, float(k), 5.0, 1 / 3, 80) for k in kappas]
@@ -109,7 +110,7 @@ def test_iid_ignores_variance_and_scale() -> None:
     assert gamma("iid", 6.0, 0.0, 0.0, 80) == gamma("iid", 6.0, 99.0, 99.0, 80)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", CLOSED)
 def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: str) -> None:
     counts = [8, 16, 32, 64, 128, 256, 1024]
     fixed = [gamma(kind, 6.0, 5.0, 1 / 3, m) for m in counts]
@@ -118,10 +119,10 @@ def test_falls_with_windows_even_as_variance_and_log_term_grow_with_them(kind: s
     assert np.all(np.diff(natural) < 0)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", CLOSED)
 def test_works_on_arrays_elementwise(kind: str) -> None:
     kappa, variance, scale = np.asarray([2.0, 8.0]), np.asarray([4.0, 1.0]), np.asarray([0.1, 0.7])
-    together = of(kind).gamma(kappa, Spread(variance, scale), 50)
+    together = of(kind).gamma(kappa, np.stack([variance, scale], axis=-1), 50)
     one_by_one = [gamma(kind, 2.0, 4.0, 0.1, 50), gamma(kind, 8.0, 1.0, 0.7, 50)]
     np.testing.assert_allclose(together, one_by_one, rtol=1e-15)
 
@@ -162,7 +163,7 @@ def test_a_loss_changes_only_what_comes_after_it(changed: int) -> None:
 
     def each(values: Floats) -> Floats:
         """v_i as the growth of V from i to i + 1 windows."""
-        totals = [float(predictable_spread(values[: i + 1], 1.0).variance) for i in range(len(values))]
+        totals = [float(predictable_spread(values[: i + 1], 1.0)[0]) for i in range(len(values))]
         return np.diff([0.0, *totals])
 
     before, after = each(losses), each(other)
@@ -175,6 +176,61 @@ def test_a_loss_changes_only_what_comes_after_it(changed: int) -> None:
 def test_a_long_quiet_stream_forgets_the_start() -> None:
     total, largest = predictable_spread(np.full(2000, 0.2), 1.0)
     assert float(largest) == pytest.approx(0.5)  # the start value, sqrt(1/4), is the largest
-    tail = float(total - predictable_spread(np.full(1000, 0.2), 1.0).variance)
+    tail = float(total - predictable_spread(np.full(1000, 0.2), 1.0)[0])
     assert 0 <= tail < 1e-12
     assert float(total) < 2.0
+
+
+# ----------------------------------------------------------------------------------------------------- betting
+
+LAWS = {"wild": (0.1, 0.9), "small": (0.5, 40.0), "middle": (20.0, 20.0), "skewed": (1.0, 9.0)}
+
+
+def betting_gamma(losses: Floats, kappa: float) -> Floats:
+    summary = Betting().summary(losses, 1.0)
+    return np.asarray(Betting().gamma(np.full(losses.shape[:-1], kappa), summary, losses.shape[-1]))
+
+
+@pytest.mark.parametrize("windows", [1, 2, 7, 60, 400])
+@pytest.mark.parametrize("law", LAWS)
+def test_betting_against_a_bisection(law: str, windows: int) -> None:
+    losses = np.random.default_rng(windows).beta(*LAWS[law], size=(3, windows))
+    for kappa in (0.4, math.log(20), math.log(20) + 30.0):
+        expected = [betting_twin(one, kappa) - one.mean() for one in losses]
+        np.testing.assert_allclose(betting_gamma(losses, kappa), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.5, 1.0])
+def test_betting_on_losses_that_never_vary(loss: float) -> None:
+    found = loss + betting_gamma(np.full((1, 30), loss), math.log(20))[0]
+    assert found == pytest.approx(betting_twin([loss] * 30, math.log(20)), abs=1e-10)
+    assert loss <= found <= 1
+
+
+def test_betting_hand_worked() -> None:
+    # one loss of 1/2, guessed 1/2: A(lambda) = lambda / 2 where the guess need not be raised, so with one lambda
+    # alone mu = 1/2 + (price + ln J) / lambda; the mixture of all is below each of them
+    losses = np.asarray([[0.5]])
+    price = 0.01
+    alone = [0.5 + (price + math.log(len(GRID))) / stake for stake in GRID if stake < 1.9]
+    assert 0.5 < 0.5 + betting_gamma(losses, price)[0] < min(1.0, *alone)
+
+
+def test_betting_grows_with_its_price_and_falls_with_windows() -> None:
+    losses = np.random.default_rng(2).beta(2, 8, size=(1, 800))
+    prices = [float(betting_gamma(losses[:, :100], kappa)[0]) for kappa in np.linspace(0.1, 30, 40)]
+    assert np.all(np.diff(prices) > 0)
+    windows = [float(betting_gamma(losses[:, :m], 3.0)[0]) for m in (10, 20, 50, 100, 200, 400, 800)]
+    assert np.all(np.diff(windows) < 0)
+
+
+def test_betting_pays_for_confidence_alone() -> None:
+    assert Betting().log_term(100, 0.05) == pytest.approx(math.log(20))
+    assert Freedman().log_term(100, 0.05) == pytest.approx(math.log(2 * 10 * 20))
+    losses = np.random.default_rng(1).uniform(size=(1, 9))
+    np.testing.assert_array_equal(Betting().summary(losses, 9.0), Betting().summary(losses, 1.0))  # no variance
+
+
+def test_constants_of_betting_are_those_of_its_twin() -> None:
+    assert betting.GRID == GRID
+    assert (betting.FIRST_GUESS, betting.MOST_AT_STAKE) == (0.5, 0.98)

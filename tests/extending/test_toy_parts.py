@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 import ompb
 from ompb.core.arrays import Array, namespace, zeros
-from ompb.core.certificate.kinds import Kind, Spread
-from ompb.core.certificate.kinds.contract import predictable_spread
+from ompb.core.certificate.kinds import Kind
 from ompb.core.features import FeatureMap, View
 from ompb.core.intervals import IntervalRule, IntervalState
 from ompb.core.members.contract import Fixed, Learner, Member, MemberOptions, MemberState, Speech, Untaught, Voices
@@ -116,11 +115,12 @@ class Looks(Kind, tag="looks"):
 
     TIMES = 7
 
-    def spread(self, losses: Array, factor: float) -> Spread:
-        return predictable_spread(losses, factor)
+    def summary(self, losses: Array, factor: float) -> Array:
+        del factor
+        return losses[..., :0]
 
-    def gamma(self, kappa: Array, spread: Spread, windows: int) -> Array:
-        del spread
+    def gamma(self, kappa: Array, summary: Array, windows: int) -> Array:
+        del summary
         return namespace(kappa).sqrt((kappa + math.log(self.TIMES)) / (2 * windows))
 
 
@@ -234,7 +234,7 @@ def test_a_kind_charges_what_its_formula_says() -> None:
     assert iid is not None
     assert first.kind == "looks"
     m = first.windows
-    assert first.gamma == pytest.approx(math.sqrt((math.log(2 * math.sqrt(m) * 2 / 0.05) + math.log(7)) / (2 * m)))
+    assert first.gamma == pytest.approx(math.sqrt((math.log(2 * math.sqrt(m) / 0.05) + math.log(7)) / (2 * m)))
     assert first.gamma**2 - iid.gamma**2 == pytest.approx(math.log(7) / (2 * m))
     assert first.source_risk == iid.source_risk
 

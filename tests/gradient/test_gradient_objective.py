@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from ompb.core.certificate.certifier import C0
 from ompb.core.certificate.kinds import Kind
 from ompb.gradient import Head, Law, Objective
 from ompb.gradient.head import as_inputs
@@ -88,16 +87,16 @@ def test_automatic_scale_clips_half_of_the_source_pairs() -> None:
     assert (gaps >= loss.tau_d**2).double().mean().item() == pytest.approx(0.5, abs=0.001)
 
 
-@pytest.mark.parametrize("kind", ["iid", "freedman", "subgamma"])
+@pytest.mark.parametrize("kind", ["betting", "iid", "freedman", "subgamma"])
 def test_gamma_is_the_cores(kind: str) -> None:
     loss, (inputs, outcomes) = objective(random_head(), kind=kind), source()
     law = random_head().law()
     errors = ((outcomes - law.forecast(inputs)).square() + law.output_variance(inputs.square())).mean(dim=(0, 2))
     errors_array = errors.detach().numpy()
     losses = np.minimum(errors_array / np.quantile(errors_array, 0.9), 1)
-    kappa = 7.0 + math.log(C0 * math.sqrt(WINDOWS) / 0.05)
     complexity = Kind.tags[kind]()
-    expected = complexity.gamma(np.asarray(kappa), complexity.spread(losses, 1.0), WINDOWS)
+    kappa = 7.0 + complexity.log_term(WINDOWS, 0.05)
+    expected = complexity.gamma(np.asarray(kappa), complexity.summary(losses, 1.0), WINDOWS)
     assert loss.gamma(torch.tensor(7.0)).item() == pytest.approx(float(expected), rel=1e-6)
 
 

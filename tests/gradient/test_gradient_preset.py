@@ -181,7 +181,10 @@ def test_progress_counts_every_batch() -> None:
         ({"replay": 2.5}, "replay = 2.5"),
         ({"online_rate": 0.0}, "online_rate = 0.0 is out of range"),
         ({"delta": 1.0}, "delta = 1.0 is out of range"),
-        ({"kind": "hoeffding"}, "kind = 'hoeffding' is out of range; accepted: one of freedman, iid, subgamma"),
+        (
+            {"kind": "hoeffding"},
+            "kind = 'hoeffding' is out of range; accepted: one of betting, freedman, iid, subgamma",
+        ),
         ({"disagreement_scale": -1.0}, "disagreement_scale = -1.0 is out of range; accepted: 'auto'"),
     ],
 )

@@ -1,13 +1,14 @@
 import re
 from dataclasses import replace
 from datetime import date
+from html import unescape
 from pathlib import Path
 
 from small_study import renamed, small_study
 
 from ompb.reports import report
 from ompb.reports.html import html_report
-from ompb.reports.summary import last_certificate, three_decimals
+from ompb.reports.summary import share_above_sentence, three_decimals
 
 
 def test_page_holds_tables_figures_and_facts() -> None:
@@ -24,9 +25,11 @@ def test_page_holds_tables_figures_and_facts() -> None:
 
 
 def test_page_says_what_the_certificate_says_and_what_not() -> None:
-    page = html_report(small_study())
-    certificate = last_certificate(small_study())
+    study = small_study()
+    page, certificate = unescape(html_report(study)), study.run.last_certificate
     assert certificate is not None
+    assert share_above_sentence(study) in page
+    assert certificate.confidence in page
     assert all(assumption in page for assumption in certificate.assumptions)
     assert f"The certificate of the last forecast is {certificate.value:.3f}" in page
     assert "the forecaster never saw" in page
@@ -35,7 +38,8 @@ def test_page_says_what_the_certificate_says_and_what_not() -> None:
 
 def test_in_sample_certificates_are_marked() -> None:
     study = small_study()
-    in_sample = replace(study.run, calibrator=replace(study.calibrator, in_sample=True))
+    assert study.run.last_certificate is not None
+    in_sample = replace(study.run, last_certificate=replace(study.run.last_certificate, in_sample=True))
     page = html_report(replace(study, run=in_sample))
     assert "source windows that the forecaster was trained on" in page
     assert "in-sample, hence optimistic" in page

@@ -1,7 +1,4 @@
-"""The disagreement is quiet while nothing changes, and speaks up before any outcome of a new regime is complete.
-
-`certificate.disagreement_null` is the level it is to stay below without shift; warm-up is one ring of 64 windows.
-"""
+"""The disagreement is quiet while nothing changes, and speaks up before any outcome of a new regime is complete."""
 
 from __future__ import annotations
 
@@ -13,10 +10,12 @@ import pytest
 from ompb import Calibrator, Ridge, Run, backtest
 from ompb.datasets.demo import Demo, demo_series
 from ompb.datasets.synthetic import shifted_stream
+from ompb.diagnosis import diagnose, proxy_loss
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON, WARM_UP = 96, 24, 24, 64
 SEEDS = range(20)
+TERMS = ("disagreement", "disagreement_change", "source_disagreement")
 
 
 def run_over(source: Floats, target: Floats) -> Run:
@@ -36,11 +35,6 @@ def demo_run() -> tuple[Demo, Run]:
     return demo, run_over(demo.values[: demo.source_rows], demo.values[demo.source_rows :])
 
 
-def loud(run: Run) -> Floats:
-    """1 where the disagreement is above its null, (n,)."""
-    return np.asarray(run.certificate["disagreement"] > run.certificate["disagreement_null"], dtype=np.float64)
-
-
 def at(run: Run, row: int) -> int:
     """Place of the forecast with that origin."""
     return int(np.flatnonzero(run.origins == row)[0])
@@ -48,41 +42,44 @@ def at(run: Run, row: int) -> int:
 
 @pytest.mark.slow
 def test_quiet_without_shift() -> None:
-    """Pooled over seeds: at most one reading in twenty above the null."""
-    rates = [float(loud(quiet_run(seed))[WARM_UP:].mean()) for seed in SEEDS]
-    assert np.mean(rates) <= 0.05, sorted(rates)
+    """Target windows of the same law as the source's: the change of the disagreement has no direction to speak of.
+
+    Pooled over seeds it is less than the source's own disagreement, and the term it adds to the certificate less than
+    one part in a hundred of the worst loss there is.
+    """
+    means = {name: [float(quiet_run(seed).certificate[name][WARM_UP:].mean()) for seed in SEEDS] for name in TERMS}
+    assert abs(np.mean(means["disagreement_change"])) < 0.5 * np.mean(means["source_disagreement"])
+    assert 0 < np.mean(means["disagreement"]) / 2 < 0.01
+    assert max(means["disagreement"]) / 2 < 0.03
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_seed_is_loud_for_more_than_one_episode_without_shift(seed: int) -> None:
-    """A rare excursion of a stationary stream stays in the windows, and then in the ring, for that many rows."""
-    assert loud(quiet_run(seed))[WARM_UP:].sum() <= CONTEXT + WARM_UP
-
-
-def test_the_null_says_something() -> None:
-    """A null of one would be quiet for ever: it is well inside the range of the disagreement."""
-    nulls = [float(quiet_run(seed).certificate["disagreement_null"][0]) for seed in range(3)]
-    assert all(0 < null < 0.6 for null in nulls), nulls
-
-
-def test_demo_is_quiet_before_its_first_change() -> None:
-    demo, run = demo_run()
-    stop = at(run, demo.phases[0].stop - demo.source_rows)
-    assert loud(run)[WARM_UP:stop].mean() <= 0.05
+def test_without_shift_the_voices_agree_more_as_often_as_less() -> None:
+    """What an absolute difference would charge for: in about half of the steps the target's disagreement is smaller."""
+    less = [np.mean(quiet_run(seed).certificate["disagreement_change"][WARM_UP:] < 0) for seed in SEEDS]
+    assert 0.3 < np.mean(less) < 0.7
 
 
 def test_demo_covariate_shift_is_heard_before_any_of_its_outcomes_is_complete() -> None:
-    """The first forecast of the new regime is complete one horizon (24 rows, a season) after the change."""
+    """From the first forecast of the new regime on, the change is beyond all that the calm phase has shown.
+
+    That forecast is complete one horizon (24 rows, a season) later.
+    """
     demo, run = demo_run()
     change = at(run, demo.phases[1].first - demo.source_rows)
-    assert loud(run)[change : change + SEASON].any()
+    signed = run.certificate["disagreement_change"]
+    calm = signed[WARM_UP:change]
+    assert np.all(signed[change : change + SEASON] > calm.max())
+    assert signed[change + SEASON - 1] > 5 * calm.max()
+    assert calm.max() < 0.1
 
 
-def test_demo_covariate_shift_raises_the_target_side() -> None:
-    """It is the target's disagreement that rises, beyond all it did in the ring before the change."""
+def test_demo_tells_how_often_a_loss_was_above_the_certificate() -> None:
+    """More often after the concept has changed, which no certificate sees, than before any change."""
     demo, run = demo_run()
-    change = at(run, demo.phases[1].first - demo.source_rows)
-    target = run.certificate["target_disagreement"]
-    before = target[change - WARM_UP : change]
-    assert target[change + SEASON - 1] - target[change - 1] > np.ptp(before) / 2
+    loss = proxy_loss(run)
+    above = np.where(np.isfinite(loss), loss > run.certificate["value"], np.nan)
+    edges = [at(run, phase.first - demo.source_rows) if phase.first > demo.source_rows else 0 for phase in demo.phases]
+    calm, concept = np.nanmean(above[: edges[1]]), np.nanmean(above[edges[2] :])
+    assert calm < 0.2 < concept
+    assert diagnose(run).share_above == pytest.approx(float(np.nanmean(above)))

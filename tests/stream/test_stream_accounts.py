@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from small_streams import CONTEXT, HORIZON, calibrator, fit, last_season, target
+from small_streams import CHANNELS, CONTEXT, HORIZON, calibrator, fit, last_season, target
 
 import ompb
 from ompb.types import Floats
@@ -18,10 +18,10 @@ def shifted() -> Floats:
     return target()[:200] + 2
 
 
-def losses(run: ompb.Run, forecasts: Floats, every: int) -> list[float]:
-    """min(1, MSE / tau_y^2) of forecasts (n, H, C) whose outcome is due, every so many of them."""
+def losses(run: ompb.Run, forecasts: Floats, last_row: int) -> list[float]:
+    """min(1, MSE / tau_y^2) of forecasts (n, H, C) whose outcome ends by a row."""
     tau, found = run.certificate["tau_y"][0], []
-    for place in range(0, len(run.origins) - HORIZON, every):
+    for place in range(last_row - HORIZON - int(run.origins[0]) + 1):
         error = (forecasts[place] - run.outcome[place]) / run.scale
         known = error[np.isfinite(error)]
         if known.size:
@@ -29,28 +29,47 @@ def losses(run: ompb.Run, forecasts: Floats, every: int) -> list[float]:
     return found
 
 
+GRID = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.9)
+
+
+def plain_upper(losses: list[float], delta: float) -> float:
+    """The bound by hand: losses of every origin, each guessed by the mean of those a horizon before it."""
+    price = 1 + math.log(1 / delta)
+    shortfall = dict.fromkeys(GRID, 0.0)
+    for place, loss in enumerate(losses):
+        known = losses[: max(place - HORIZON + 1, 0)]
+        for stake in GRID:
+            guess = max((0.5 + sum(known)) / (1 + len(known)), 1 - 0.98 / stake)
+            shortfall[stake] += stake * guess - math.log(1 + stake * (guess - loss))
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        exponents = [(stake * len(losses) * middle - shortfall[stake]) / HORIZON for stake in GRID]
+        low, high = (low, middle) if math.log(sum(map(math.exp, exponents)) / len(GRID)) > price else (middle, high)
+    return low
+
+
+@pytest.mark.parametrize("patience", [0, 7, 32])
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_realised_risk_judges_what_was_issued(holes: float) -> None:
-    """Each forecast that does not overlap the one before, by its cells that are known; not the bare forecaster's."""
+def test_realised_risk_judges_what_was_issued(holes: float, patience: int) -> None:
+    """Every forecast, by its cells that are known ``patience`` rows after it is due; not the bare forecaster's."""
     rows = shifted()
     rows[np.random.default_rng(0).random(rows.shape) < holes] = np.nan
-    run = ompb.backtest(calibrator(), last_season, rows)
-    of_issued, of_base = losses(run, run.mean, HORIZON), losses(run, run.base, HORIZON)
+    run = ompb.backtest(fit(patience=patience), last_season, rows)
+    final = len(rows) - 2 - patience  # the last row that no late cell can reach
+    of_issued, of_base = losses(run, run.mean, final), losses(run, run.base, final)
     assert np.mean(of_issued) < 0.9 * np.mean(of_base)  # they can be told apart
+    assert len(of_issued) == final - HORIZON - CONTEXT + 2  # every one has a known cell
     assert run.realised.outcomes == len(of_issued)
     assert run.realised.mean == pytest.approx(np.mean(of_issued), rel=1e-9)
-    assert run.realised.newest_age == (len(rows) - CONTEXT) % HORIZON + HORIZON
-    guesses = [(0.5 + sum(of_issued[:i])) / (1 + i) for i in range(len(of_issued))]
-    deviation = sum((loss - guess) ** 2 for loss, guess in zip(of_issued, guesses, strict=True))
-    grid = (0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
-    price = math.log(len(grid) / 0.05)
-    slack = min((price + (-math.log(1 - x) - x) * deviation) / (x * len(of_issued)) for x in grid)
-    assert run.realised.upper == pytest.approx(min(1.0, np.mean(of_issued) + slack), rel=1e-9)
+    assert run.realised.newest_age == HORIZON + patience + 1
+    assert run.realised.upper == pytest.approx(plain_upper(of_issued, 0.05), rel=1e-9)
+    assert run.realised.upper < 1
 
 
 def test_diagnosis_is_its_formula() -> None:
     run = ompb.backtest(calibrator(), last_season, shifted())
-    found, every = ompb.diagnose(run), losses(run, run.mean, 1)
+    found, every = ompb.diagnose(run), losses(run, run.mean, len(run.rows) - 1)
     due = slice(len(every))
     term = {name: float(values[due].mean()) for name, values in run.certificate.items()}
     risk, source = float(np.mean(every)), term["source_risk"]
@@ -58,33 +77,36 @@ def test_diagnosis_is_its_formula() -> None:
     assert abs(of_source) > 0.05 * abs(risk - source)  # its sign can be told
     assert found.outcomes == len(every)
     assert found.target_risk == pytest.approx(risk, rel=1e-9)
-    assert found.disagreement == pytest.approx(abs(of_source - of_target), rel=1e-9)
-    mismatch = abs((risk - of_target / 2) - (source - of_source / 2))
+    assert found.disagreement_change == pytest.approx(of_target - of_source, rel=1e-9)
+    mismatch = (risk - of_target / 2) - (source - of_source / 2)
     assert found.residual_mismatch == pytest.approx(mismatch, rel=1e-9)
-    bound = source + term["gamma"] + abs(of_source - of_target) / 2 + mismatch
+    parts = found.source_risk + found.disagreement_change / 2 + found.residual_mismatch
+    assert found.target_risk == pytest.approx(parts, rel=1e-12)
+    bound = source + term["gamma"] + max(of_target - of_source, 0) / 2 + max(mismatch, 0)
     assert found.martingale_bound == pytest.approx(bound, rel=1e-9)
-    assert found.target_risk <= found.martingale_bound
+    iid = math.sqrt(math.log(2 * math.sqrt(term["windows"]) / 0.05) / (2 * term["windows"]))
+    assert found.iid_bound - found.martingale_bound == pytest.approx(iid - term["gamma"], rel=1e-9)
+    assert found.share_above == np.mean(np.asarray(every) > run.certificate["value"][due])
 
 
-@pytest.mark.parametrize(("tau", "factor"), [(0.25, 16.0), (0.5, 4.0), (1.0, 1.0), (3.0, 1.0)])
-def test_the_tail_of_an_error_below_tau_y_costs_the_square_of_their_ratio(tau: float, factor: float) -> None:
-    """Losses are squared errors: an error of half tau_y has a proxy loss of a quarter."""
-    stream = calibrator().stream(last_season)
-    issued = [stream.step(row) for row in target()[:CONTEXT]][-1]
-    assert issued is not None
-    assert issued.certificate is not None
-    small = dataclasses.replace(issued.certificate, source_risk=0.02, gamma=0.01, disagreement=0.02, tau_y=1.0)
-    assert small.tail_risk(tau).probability == pytest.approx(factor * 0.04, rel=1e-12)
+def test_what_arrives_in_time_counts_and_what_comes_too_late_does_not() -> None:
+    """The bare forecaster alone, so that all streams issue the same, whatever they have seen."""
+    cal = fit(patience=3, members=("backbone",))
+    rows = shifted()[:80]
 
+    def judged(arrivals: dict[int, int]) -> ompb.RealisedRisk:
+        """Some rows are missing on time, and are observed when another row has come."""
+        stream = cal.stream()
+        for at, row in enumerate(rows):
+            stream.step(np.full(CHANNELS, np.nan) if at in arrivals else row, base=np.tile(row, (HORIZON, 1)))
+            for late, when in arrivals.items():
+                if when == at:
+                    stream.observe(late, rows[late])
+        return stream.realised_risk()
 
-def test_what_arrives_late_is_learned_but_does_not_count() -> None:
-    """An outcome is judged when its last row is due, by the cells that are known then."""
-    stream, blind = calibrator().stream(last_season), fit(patience=0).stream(last_season)
-    rows = shifted()[:60]
-    for at, row in enumerate(rows):
-        missing = np.full(2, np.nan) if at == 40 else row
-        stream.step(missing)
-        blind.step(missing)
-        if at == 41:
-            stream.observe(40, rows[40])
-    assert stream.realised_risk().outcomes == blind.realised_risk().outcomes
+    on_time, never = judged({}), judged({50: 999, 51: 999})
+    assert never.mean != pytest.approx(on_time.mean, rel=1e-6)
+    in_time = judged({50: 52, 51: 54})  # the second is three rows late
+    assert dataclasses.astuple(in_time) == pytest.approx(dataclasses.astuple(on_time), rel=1e-12)
+    too_late = judged({50: 54, 51: 55})
+    assert dataclasses.astuple(too_late) == pytest.approx(dataclasses.astuple(never), rel=1e-12)

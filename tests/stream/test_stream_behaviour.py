@@ -210,11 +210,15 @@ def test_realised_risk_starts_at_one_and_names_its_age() -> None:
     cal, forecaster, rows = fit()
     stream = cal.stream(forecaster)
     assert stream.realised_risk() == ompb.RealisedRisk(1.0, 0.0, 0, 0, 0.05)
-    for row in rows[: CONTEXT + 2 * HORIZON]:
+    patience = cal.settings.patience
+    for row in rows[: CONTEXT + HORIZON + patience]:
+        stream.step(row)
+        assert stream.realised_risk().outcomes == 0
+    for row in rows[CONTEXT + HORIZON + patience :][:2]:
         stream.step(row)
     risk = stream.realised_risk()
     assert risk.outcomes == 2
-    assert risk.newest_age == HORIZON
+    assert risk.newest_age == HORIZON + patience + 1
     assert 0 < risk.mean <= risk.upper <= 1
 
 

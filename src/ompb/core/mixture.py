@@ -17,7 +17,6 @@ from ompb.core.members.bias import Bias
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Voices
 from ompb.core.members.head import SourceHead
 from ompb.core.members.memory import Memory
-from ompb.core.members.persistence import Persistence
 from ompb.core.members.profile import Profile
 from ompb.core.members.regression import WindowRegression
 

@@ -135,6 +135,7 @@ class Online:
             evidence=evidence,
             intervals=self._learn_intervals(state, row, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
+            realised=self.realised.learn_late(state.realised, row, labels.issued_error, labels.observed),
         )
 
     def issue(
@@ -176,7 +177,7 @@ class Online:
             guard=self.guard.issue(state.guard, origin, mean, sd),
             ledger=state.ledger,
             certificate=certificate,
-            realised=self.realised.issue(state.realised, origin),
+            realised=state.realised,
         )
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:

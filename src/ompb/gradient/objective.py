@@ -18,8 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ompb.core.certificate.certifier import C0
-from ompb.core.certificate.kinds import Kind, Spread
+from ompb.core.certificate.kinds import Kind
 from ompb.gradient.head import Head, Law
 
 # Quantiles on the replay windows: tau_y^2 of the Gibbs errors (a tenth saturates the proxy loss), tau_d^2 of the gaps.
@@ -108,7 +107,7 @@ class Objective:
     squares: Tensor  # squared inputs of the replay windows: (C, m, H + 1)
     risk: GibbsRisk
     kind: Kind
-    spread: Spread  # of the bounded losses under the law the stream starts with
+    summary: Tensor  # what the kind keeps of the bounded losses under the law the stream starts with
     tau_d: float
     delta: float
 
@@ -125,12 +124,12 @@ class Objective:
         per_window = errors.mean(dim=(0, 2)).double()  # (m,)
         losses = torch.clamp(per_window / per_window.quantile(TAU_Y_QUANTILE), max=1.0)
         complexity: Kind = Kind.tags[kind]()
-        variance, scale = complexity.spread(losses.cpu().numpy(), 1.0)
+        summary = torch.from_numpy(complexity.summary(losses.cpu().numpy(), 1.0)).to(inputs)
         if tau_d is None:
             gaps = pair_gaps(law, squares, pair_squares(noise))
             tau_d = math.sqrt(gaps.quantile(TAU_D_QUANTILE).item())
         risk = GibbsRisk.of(inputs, outcomes - inputs[..., :-1])
-        return cls(squares, risk, complexity, Spread(float(variance), float(scale)), tau_d, delta)
+        return cls(squares, risk, complexity, summary, tau_d, delta)
 
     @property
     def windows(self) -> int:
@@ -138,9 +137,9 @@ class Objective:
         return self.squares.shape[1]
 
     def gamma(self, kl: Tensor) -> Tensor:
-        """Gamma of its kind at kappa = KL + ln(2 sqrt(m) / delta)."""
-        kappa = kl + math.log(C0 * math.sqrt(self.windows) / self.delta)
-        gamma: Tensor = self.kind.gamma(kappa, self.spread, self.windows)
+        """Gamma of its kind at kappa = KL + log term."""
+        kappa = kl + self.kind.log_term(self.windows, self.delta)
+        gamma: Tensor = self.kind.gamma(kappa, self.summary, self.windows)
         return gamma
 
     def disagreement(self, law: Law, squares: Tensor, noise: Tensor) -> Tensor:

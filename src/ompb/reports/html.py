@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
-from ompb.reports.summary import COLUMNS, LARGE_ERROR, last_certificate, realised_sentence, three_decimals
+from ompb.reports.summary import COLUMNS, LARGE_ERROR, realised_sentence, share_above_sentence, three_decimals
 from ompb.settings import Settings
 from ompb.studies import BARE, OMPB, PhaseScores, Study
 from ompb.types import Certificate
@@ -54,9 +54,9 @@ ERROR_CAPTION = (
 )
 CERTIFICATE_CAPTION = (
     "What the certificate said before any outcome was known (coloured, the sum of its three terms) and the loss that "
-    "followed (black, averaged over {season} forecasts, so it fluctuates). Where black stays above the colours, "
-    "something changed that no certificate can see before outcomes are known. Above the dashed line the certificate "
-    "excludes nothing."
+    "followed (black, averaged over {season} forecasts, so it fluctuates). {above} Where black stays above the "
+    "colours, risk minus half the disagreement is no longer as it was on the source, which no certificate can see "
+    "before outcomes are known. Above the dashed line the certificate excludes nothing."
 )
 GATE_CAPTION = (
     "How far the correction is trusted: at 0 the bare forecast is issued, at 1 the full correction. It is at 0 before "
@@ -168,7 +168,7 @@ def _figures(study: Study) -> str:
         drawings.insert(1, (certificate_figure, CERTIFICATE_CAPTION))
     if len(study.run.origins) == 1:
         drawings = drawings[-1:]  # a single forecast has no course over time
-    words = {"season": study.smoothing, "channel": study.run.names[0]}
+    words = {"season": study.smoothing, "channel": study.run.names[0], "above": share_above_sentence(study)}
     return "\n".join(
         _figure(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
     )
@@ -194,7 +194,7 @@ def _inline_svg(figure: Figure, number: int) -> str:
 
 
 def _guarantees(study: Study) -> str:
-    certificate = last_certificate(study)
+    certificate = study.run.last_certificate
     after = f"<h3>After outcomes are known</h3>{_paragraph(realised_sentence(study))}"
     if certificate is None:
         return _paragraph("This run was made without certificates (option certificate = false).") + after
@@ -211,7 +211,8 @@ def _certificate(certificate: Certificate) -> str:
         f"{'the forecaster was trained on' if certificate.in_sample else 'the forecaster never saw'}.{remark}"
     )
     return (
-        f"<h3>Before outcomes are known</h3>{_paragraph(says)}{_paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
+        f"<h3>Before outcomes are known</h3>{_paragraph(says)}{_paragraph(certificate.confidence)}"
+        f"{_paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
         f"<h3>It holds only if</h3>{_list(a for a in certificate.assumptions if a != certificate.omitted)}"
         f"<h3>It leaves out</h3>{_paragraph(certificate.omitted)}"
     )

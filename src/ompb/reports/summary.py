@@ -8,8 +8,10 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
+from ompb.diagnosis import diagnose, proxy_loss
 from ompb.studies import Study
-from ompb.types import Certificate
 
 # The fields of PhaseScores that tables show, and their headings.
 COLUMNS = {
@@ -35,37 +37,35 @@ def three_decimals(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
-def last_certificate(study: Study) -> Certificate | None:
-    """The certificate of the newest forecast; None if the run has none."""
-    terms = study.run.certificate
-    if not terms:
-        return None
-    newest: dict[str, Any] = {
-        f.name: int(terms[f.name][-1]) if f.type == "int" else float(terms[f.name][-1])
-        for f in dataclasses.fields(Certificate)
-        if f.name in terms
-    }
-    calibrator = study.calibrator
-    return Certificate(**newest, kind=calibrator.settings.kind, in_sample=calibrator.in_sample)
-
-
 def realised_sentence(study: Study) -> str:
     """What matured outcomes prove about the issued forecasts, in words."""
     realised = study.run.realised
     if not realised.outcomes:
         return "No outcome is complete yet, so nothing is proved about the forecasts issued so far."
     return (
-        f"With confidence {1 - realised.delta:.0%}, the average risk of the forecasts issued so far is at most "
+        f"With confidence {1 - realised.delta:.0%}, at all times at once, the average conditional risk of the "
+        "forecasts issued so far (that of each given what was known when it was issued) is at most "
         f"{realised.upper:.3f} (observed {realised.mean:.3f}, on a scale from 0 to 1). It rests on "
-        f"{realised.outcomes} complete outcomes that do not overlap; the newest of those forecasts was issued "
-        f"{realised.newest_age} rows before the last row."
+        f"{realised.outcomes} forecasts whose outcome is due; the newest of them was issued {realised.newest_age} rows "
+        "before the last row. Cells that never came must be missing at random."
+    )
+
+
+def share_above_sentence(study: Study) -> str:
+    """How often a loss was above the certificate that went before it, in words; empty without both."""
+    if not study.run.certificate or not np.isfinite(proxy_loss(study.run)).any():
+        return ""
+    found = diagnose(study.run)
+    return (
+        f"The loss of {found.share_above:.0%} of the {found.outcomes} forecasts whose outcome is complete was above "
+        "the certificate's value. A single loss may be: the value speaks of the average risk and leaves out lambda_rho."
     )
 
 
 def summary(study: Study) -> dict[str, Any]:
     """Everything above as one tree of plain values, ready for JSON: no NaN, which JSON lacks, but None."""
     calibrator = study.calibrator
-    certificate = last_certificate(study)
+    certificate = study.run.last_certificate
     tree = {
         "title": study.title,
         "versions": {name: version(name) for name in ("ompb", "numpy")} | {"python": platform.python_version()},
@@ -82,6 +82,7 @@ def summary(study: Study) -> dict[str, Any]:
         "realised": dataclasses.asdict(study.run.realised),
         "realised_risk": realised_sentence(study),
         "certificate": certificate.terms() if certificate else None,
+        "certificate_and_losses": share_above_sentence(study) or None,
         "tail_risk": str(certificate.tail_risk(LARGE_ERROR)) if certificate else None,
         "assumptions": list(certificate.assumptions) if certificate else [],
     }

@@ -38,6 +38,16 @@ def pair_statistics(forecasts: Array, leverage: Array) -> Array:
     return xp.concat([between, xp.matrix_transpose(leverage)], axis=-1)
 
 
+def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: Array) -> None:
+    """The same of one window (n = 1), written straight to a place of statistics (N, ring, K * K + K)."""
+    xp = namespace(forecasts)
+    lanes, voices, _, leads = forecasts.shape
+    said = forecasts[:, :, 0]
+    gram = xp.matmul(said, xp.matrix_transpose(said))
+    statistics[:, place, : voices * voices] = xp.reshape(gram, (lanes, voices * voices)) / leads
+    statistics[:, place, voices * voices :] = leverage[:, :, 0]
+
+
 def expected_pair(belief: Array, noise: Array) -> Array:
     """Coefficients (N, K * K + K, 1) of the expected gap: belief (N, K), noise (N, K) mean sigma^2 of each voice."""
     xp = namespace(belief)

@@ -1,16 +1,20 @@
 r"""Realised risk: what matured outcomes prove about the forecasts issued so far.
 
-Forecasts are fixed before their outcome, so with l_i in [0, 1] the proxy loss of the i-th non-overlapping
-outcome, any predictable guess g_i in [0, 1] and any lambda in [0, 1)
+Forecasts are fixed before their outcome, so the proxy losses l_i of every H-th one, whose outcomes do not overlap, can
+be bet on (see `ompb.core.certificate.betting`), and there are H such sequences. At any time their capitals E_1 .. E_H
+give p-values 1 / sup E_k, and e times the geometric mean of p-values is one, however they depend on each other. So
+with probability 1 - delta, at all times at once, the mean of ln E_k stays below 1 + ln(1 / delta). The logarithm of a
+sum of exponentials is convex, hence by Jensen's inequality
 
-.. math:: \prod_i \exp\{ \lambda (E_{i-1} l_i - l_i) - \psi(\lambda)(l_i - g_i)^2 \},
-          \qquad \psi(\lambda) = -\ln(1 - \lambda) - \lambda
+.. math:: \ln \textstyle\sum_j w_j \exp\{\lambda_j n \mu / H - A_n(\lambda_j) / H\} \le 1 + \ln(1 / \delta)
 
-is a supermartingale, under any dependence and any adaptation. Ville's inequality for a weighted grid of lambdas gives,
-at all times at once with probability 1 - delta,
+with n and A over *all* forecasts and mu their average conditional risk: one number for each lambda is all that has to
+be kept, and no hour is left out.
 
-.. math:: \tfrac1n \textstyle\sum E_{i-1} l_i \le \tfrac1n \sum l_i
-          + \min_j \frac{\ln(J / \delta) + \psi(\lambda_j) \sum (l_i - g_i)^2}{\lambda_j\, n}
+A forecast is judged `patience` rows after its last row is due, by the cells that are known then. The guess for it is
+the mean loss of those whose outcome was complete when it was issued, H and more rows before.
+
+Forecasts are judged in *blocks* of H origins, k H .. k H + H - 1, one of each sequence.
 """
 
 from __future__ import annotations
@@ -20,77 +24,116 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, over_series, zeros
+from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
+from ompb.core.certificate.scales import proxy
 from ompb.shapes import Shape
-
-# Small lambdas serve long streams, large ones the first outcomes.
-GRID = (0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
-# The guess before any outcome.
-FIRST_GUESS = 0.5
 
 
 class RealisedState(NamedTuple):
-    """Proxy losses of non-overlapping outcomes of S series, and the outcome now maturing."""
+    """Forecasts of S series that are maturing, and what came of those that have."""
 
-    outcomes: Annotated[Array, Shape("S", least=0)]  # how many have matured
-    total: Annotated[Array, Shape("S", least=0)]  # sum of their losses
-    deviation: Annotated[Array, Shape("S", least=0)]  # sum of (l - g)^2
-    errors: Annotated[Array, Shape("N H")]  # of the outcome now maturing, 0 where not observed
-    observed: Annotated[Array, Shape("N H", least=0, most=1)]
-    origin: int | None  # of the outcome now maturing
-    newest: int | None  # origin of the newest matured outcome
+    maturing: Annotated[Array, Shape("S 2 D", least=0)]  # by origin: squared errors and known cells, per channel
+    block: Annotated[Array, Shape("S 2 H", least=0)]  # losses of the newest block judged, and 1 where there was one
+    before: Annotated[Array, Shape("S 2", least=0)]  # sums of losses, and their number, in the blocks before it
+    shortfall: Annotated[Array, Shape("S J")]  # A of all judged
+    newest: Annotated[Array, Shape("S", least=-1)]  # origin of the newest forecast judged; -1 for none
+    rows: int  # seen so far
+
+
+class Judged(NamedTuple):
+    """What is proved of S series, each (S,)."""
+
+    mean: Array  # loss
+    upper: Array  # bound on the average conditional risk
+    outcomes: Array  # how many are behind it
+    newest: Array  # origin of the newest of them; -1 for none
 
 
 @dataclass(frozen=True)
 class RealisedRisks:
-    """Follows one forecast after the other until its outcome is complete."""
+    """Follows every forecast until its outcome is complete."""
 
     channels: int
     tau: float  # tau_y
+    patience: int  # rows that a label may be late
 
     def start(self, like: Array) -> RealisedState:
         """Nothing issued, nothing matured; ``like`` is any (N, H) array."""
-        series = like.shape[0] // self.channels
-        outcomes, total, deviation = (zeros(like, series) for _ in range(3))
-        errors, observed = zeros(like, *like.shape), zeros(like, *like.shape)
-        return RealisedState(outcomes, total, deviation, errors, observed, None, None)
-
-    def issue(self, state: RealisedState, origin: int) -> RealisedState:
-        """A forecast was issued; follow it if no other is being followed."""
-        return state._replace(origin=origin) if state.origin is None else state
+        series, horizon = like.shape[0] // self.channels, like.shape[1]
+        # a block waits until its last origin is due, so 2 H + patience origins are alive; whole blocks never wrap
+        depth = horizon * (2 + -(-self.patience // horizon))
+        return RealisedState(
+            maturing=zeros(like, series, 2, depth),
+            block=zeros(like, series, 2, horizon),
+            before=zeros(like, series, 2),
+            shortfall=zeros(like, series, len(GRID)),
+            newest=zeros(like, series) - 1,
+            rows=0,
+        )
 
     def learn(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
-        """A row's errors (N, H) by lead: the followed outcome matures by one lead."""
-        if state.origin is None:
-            return state
-        place = row - state.origin - 1
-        # dead places: an earlier state writes them again before it reads them
-        state.errors[:, place] = errors[:, place]
-        state.observed[:, place] = observed[:, place]
-        return self._mature(state) if place + 1 == errors.shape[1] else state
+        """The newest row's errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1."""
+        horizon = int(errors.shape[1])
+        first = row - self.patience - 2 * horizon
+        if first >= 0 and first % horizon == 0:
+            state = self._judge(state, first, horizon)
+        return state._replace(maturing=self._grown(state.maturing, row, errors, observed), rows=row + 1)
 
-    def bound(self, state: RealisedState, delta: float) -> tuple[Array, Array]:
-        """Mean loss and its time-uniform upper bound, (S,); 1 before the first outcome."""
-        xp = namespace(state.total)
-        count = xp.maximum(state.outcomes, 1.0)
-        grid = xp.asarray(GRID, dtype=state.total.dtype, device=state.total.device)
-        psi = -xp.log1p(-grid) - grid
-        price = math.log(len(GRID) / delta)
-        slack = xp.min((price + psi * state.deviation[:, None]) / (grid * count[:, None]), axis=-1)
-        mean = state.total / count
-        return mean, xp.where(state.outcomes > 0, xp.minimum(mean + slack, 1.0), 1.0)
+    def learn_late(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
+        """The errors of a row that is at most ``patience`` rows old."""
+        return state._replace(maturing=self._grown(state.maturing, row, errors, observed))
 
-    def _mature(self, state: RealisedState) -> RealisedState:
-        """The followed outcome is complete (missing cells stay out of its mean); the next forecast is followed."""
-        xp = namespace(state.errors)
-        squared = over_series(xp.vecdot(state.errors, state.errors), self.channels)
-        cells = over_series(xp.sum(state.observed, axis=-1), self.channels)
-        seen = xp.astype(cells > 0, cells.dtype)
-        loss = xp.minimum(squared / xp.where(cells > 0, cells, 1.0) / self.tau**2, 1.0)
-        guess = (FIRST_GUESS + state.total) / (1 + state.outcomes)
-        return state._replace(
-            deviation=state.deviation + seen * (loss - guess) ** 2,
-            total=state.total + seen * loss,
-            outcomes=state.outcomes + seen,
-            newest=state.origin,
-            origin=None,
+    def bound(self, state: RealisedState, delta: float) -> Judged:
+        """What all forecasts prove that are due by now; the bound is 1 before the first."""
+        xp = namespace(state.before)
+        horizon = int(state.block.shape[2])
+        due = state.rows - 1 - self.patience - horizon  # no late cell can reach the origins before it
+        first = max(due - 1, 0) // horizon * horizon
+        if due > 0:
+            state = self._judge(state, first, due - first)
+        total, count = (state.before[:, i] + xp.sum(state.block[:, i], axis=-1) for i in (0, 1))
+        outcomes = xp.maximum(count, 1.0)
+        price = xp.full_like(total, 1 + math.log(1 / delta))
+        upper = upper_mean(price, state.shortfall / horizon, outcomes / horizon)
+        mean = total / outcomes
+        # rounding must not put the bound below what it bounds
+        return Judged(mean, xp.where(count > 0, xp.maximum(upper, mean), 1.0), count, state.newest)
+
+    def _grown(self, maturing: Array, row: int, errors: Array, observed: Array) -> Array:
+        """The sums of the forecasts that spoke of a row, with its errors in them."""
+        xp = namespace(errors)
+        series, _, depth = maturing.shape
+        horizon = errors.shape[1]
+        both = over_series(xp.concat([errors * errors, observed], axis=1), self.channels)
+        both = xp.reshape(both, (series, 2, horizon))
+        start = -row % depth  # leads 1, 2, ... are origins row - 1, row - 2, ...
+        left = min(depth - start, horizon)
+        grown = xp.asarray(maturing, copy=True)
+        grown[..., start : start + left] += both[..., :left]
+        if left < horizon:
+            grown[..., : horizon - left] += both[..., left:]
+        return grown
+
+    def _judge(self, state: RealisedState, first: int, due: int) -> RealisedState:
+        """Judge the first so many origins of the block that begins at ``first``; the block's places are dead then."""
+        xp = namespace(state.maturing)
+        horizon = int(state.block.shape[2])
+        start = (-first - horizon) % int(state.maturing.shape[2])  # of the block's last origin, which comes first
+        squared, cells = (xp.flip(state.maturing[:, i, start : start + horizon], axis=-1) for i in (0, 1))
+        maturing = xp.asarray(state.maturing, copy=True)
+        maturing[..., start : start + horizon] = 0.0
+        origin = xp.arange(first, first + horizon, dtype=cells.dtype, device=cells.device)
+        heard = (cells > 0) & (origin < first + due)
+        seen = xp.astype(heard, cells.dtype)
+        loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), self.tau)
+        # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
+        known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
+        guess = (FIRST_GUESS + known[:, 0]) / (1 + known[:, 1])
+        return RealisedState(
+            maturing=maturing,
+            block=xp.stack([loss, seen], axis=1),
+            before=state.before + xp.sum(state.block, axis=-1),
+            shortfall=state.shortfall + xp.sum(seen[..., None] * shortfalls(loss, guess), axis=1),
+            newest=xp.max(xp.where(heard, origin, state.newest[:, None]), axis=-1),
+            rows=state.rows,
         )

@@ -3,9 +3,10 @@
 A kind joins by being imported here.
 """
 
-from ompb.core.certificate.kinds.contract import Kind, Spread
+from ompb.core.certificate.kinds.betting import Betting
+from ompb.core.certificate.kinds.contract import Kind
 from ompb.core.certificate.kinds.freedman import Freedman
 from ompb.core.certificate.kinds.iid import Iid
 from ompb.core.certificate.kinds.subgamma import SubGamma
 
-__all__ = ["Freedman", "Iid", "Kind", "Spread", "SubGamma"]
+__all__ = ["Betting", "Freedman", "Iid", "Kind", "SubGamma"]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from ompb.core.arrays import Array, namespace
-from ompb.core.certificate.kinds.contract import Kind, Spread, predictable_spread
+from ompb.core.certificate.kinds.contract import Kind
 
 
 class Iid(Kind, tag="iid"):
     r"""Gamma = sqrt(kappa / (2 m)). Breaks when windows depend on each other."""
 
-    def spread(self, losses: Array, factor: float) -> Spread:
-        """For the record: it is not used."""
-        return predictable_spread(losses, factor)
+    assumption = "The certificate windows are independent of each other."
 
-    def gamma(self, kappa: Array, spread: Spread, windows: int) -> Array:
-        """(S,)."""
-        del spread
+    def summary(self, losses: Array, factor: float) -> Array:
+        """Nothing: (..., 0)."""
+        del factor
+        return losses[..., :0]
+
+    def gamma(self, kappa: Array, summary: Array, windows: int) -> Array:
+        """(...)."""
+        del summary
         return namespace(kappa).sqrt(kappa / (2 * windows))
