@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ompb.core.arrays import namespace, quantile
+from ompb.core.arrays import Array, namespace, quantile
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.errors import OptionError
 from ompb.shapes import LARGEST
