@@ -15,6 +15,7 @@ from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
 from ompb.core.certificate.windows import Reader
+from ompb.core.expected import ExpectedErrors
 from ompb.core.gate import Gate
 from ompb.core.guard import Guard
 from ompb.core.intervals import IntervalRule
@@ -22,6 +23,7 @@ from ompb.core.members.contract import Member
 from ompb.core.mixture import Mixture
 from ompb.core.online import Online
 from ompb.core.source import SourceFit
+from ompb.core.warnings import Warnings
 from ompb.query import AnyForecaster, as_forecaster
 from ompb.scaler import Scaler
 from ompb.settings import Settings
@@ -205,15 +207,18 @@ def online_rules(source: SourceFit, settings: Settings, channels: int) -> Online
     mixture = mixture_of(source.members, settings, source.base_variance)
     reader = reader_of(mixture, settings, channels)
     horizon = int(source.base_variance.shape[1])
+    gate = Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options())
     certifier = Certifier(reader, source.windows, source.scales, settings.certificate_options())
     return Online(
         features=source.features,
         mixture=mixture,
-        gate=Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options()),
+        gate=gate,
         intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y),
+        expected=ExpectedErrors(gate.leads),
+        warnings=Warnings(source.signals, channels, mixture.has_head, False, settings.warning_options()),
         base_variance=source.base_variance,
         patience=settings.patience,
         learns=settings.online,

@@ -14,7 +14,9 @@ from ompb.core.certificate.scales import Scales, quantile
 from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.features import FeatureMap
 from ompb.core.online import Online
+from ompb.core.record import BLOCK, BLOCKS, Record
 from ompb.core.source import SourceFit, SourceLearner
+from ompb.core.warnings import SourceSignals, level_span, signal_names
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.inputs import Rows, as_future, as_rows
 from ompb.names import in_words
@@ -31,6 +33,8 @@ from ompb.windows import Origins
 SPREAD, NEWEST = 512, 512
 # The null line of the disagreement is exceeded in one step of a hundred of the rehearsal.
 NULL_QUANTILE = 0.99
+# Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
+REHEARSED = (BLOCKS + 2) * BLOCK
 # Keeps the ratio to a source without disagreement finite.
 TINY = 1e-300
 
@@ -73,7 +77,11 @@ def fit(
         return CertificateWindows.of(mixture, view, batch.outcomes, len(rows.names))
 
     scales = Scales.of(reader_of(mixture, settings, len(rows.names)), seen(spread), settings.tau_d_factor)
-    fitted = SourceFit(features, members, learner.base_variance(), seen(read_certificate(table, split, stride)), scales)
+    signals = SourceSignals.of(spread.windows, level_span(season, context), len(signal_names(mixture.has_head, False)))
+    certified = seen(read_certificate(table, split, stride))
+    fitted = SourceFit(features, members, learner.base_variance(), certified, scales, signals)
+    uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names))
+    fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
     if settings.certificate:
         rules = online_rules(fitted, settings, len(rows.names))
         ratio = quantile(rehearsed_ratios(rules, spoken[-NEWEST:], newest, settings.ring), NULL_QUANTILE)
@@ -231,3 +239,23 @@ def rehearsed_ratios(rules: Online, origins: Origins, batch: Batch, ring: int) -
         assert reading is not None  # there is a certifier
         ratios.append(float(reading.disagreement[0] / max(float(reading.source.source_disagreement[0]), TINY)))
     return np.asarray(ratios[min(ring, len(ratios) - 1) :])
+
+
+def rehearsed_record(rules: Online, table: Source) -> Record:
+    """What signals do when nothing has changed: the record of a stream over the last rows of the source.
+
+    It may look at the certificate windows: no forecast and no certificate depends on it.
+    """
+    last = len(table.rows.values) - table.horizon
+    first = max(table.context - 1, last - REHEARSED)
+    values = table.scaler.standardise(table.rows.values)
+    state, row = rules.start(), first
+    for origins, batch in table.batches(table.origins(first, last)):
+        for place, origin in enumerate(origins.tolist()):
+            while row <= origin:  # those between, at which the forecaster is silent
+                state = rules.reveal(state, row - first, values[row], state.guard)
+                if row < origin:
+                    state = rules.pass_over(state, row - first)
+                row += 1
+            _, state = rules.issue(state, origin - first, batch.windows[:, place], batch.base[:, place])
+    return state.warnings.record.whole_blocks()

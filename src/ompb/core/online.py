@@ -15,12 +15,14 @@ from typing import NamedTuple
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
+from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import IntervalRule, IntervalState
 from ompb.core.ledger import Entry, Ledger
 from ompb.core.mixture import Mixture, States
+from ompb.core.warnings import Warnings, WarningState
 
 
 class Issued(NamedTuple):
@@ -30,6 +32,7 @@ class Issued(NamedTuple):
     gate: Array  # (N,)
     sd: Array  # (N, H)
     half_widths: Array  # (N, levels)
+    expected_error: Array  # mean absolute error over the leads: (N,)
     certificate: Reading | None
 
 
@@ -52,6 +55,8 @@ class OnlineState(NamedTuple):
     ledger: Ledger
     certificate: CertificateState | None
     realised: RealisedState
+    expected: ExpectedState
+    warnings: WarningState
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,8 @@ class Online:
     guard: Guard
     certifier: Certifier | None
     realised: RealisedRisks
+    expected: ExpectedErrors
+    warnings: Warnings
     base_variance: Array  # mean squared error of the bare forecaster on the source: (N, H)
     patience: int  # rows that a label may be late
     learns: bool  # False: members and gate stay as the source left them
@@ -81,6 +88,8 @@ class Online:
             ledger=Ledger.empty(like, len(self.mixture.names), self.patience),
             certificate=None if self.certifier is None else self.certifier.start(members),
             realised=self.realised.start(like),
+            expected=self.expected.start(like),
+            warnings=self.warnings.start(),
         )
 
     def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array | None, GuardState]:
@@ -104,6 +113,10 @@ class Online:
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
             realised=self.realised.learn(state.realised, row, labels.issued_error, labels.observed),
+            expected=self.expected.learn(state.expected, labels.issued_error, page.precision, labels.observed),
+            warnings=self.warnings.reveal(
+                state.warnings, labels.issued_error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
+            ),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -148,6 +161,7 @@ class Online:
             gate=1 - xp.matmul(weights, self.mixture.backbone),
             sd=sd,
             half_widths=self.intervals.half_widths(state.intervals),
+            expected_error=self.expected.of(state.expected, sd),
             certificate=reading,
         )
         return issued, OnlineState(
@@ -158,6 +172,8 @@ class Online:
             ledger=state.ledger,
             certificate=certificate,
             realised=self.realised.issue(state.realised, origin),
+            expected=state.expected,
+            warnings=self.warnings.issue(state.warnings, origin, windows, self.mixture.whitened(seen), None),
         )
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:

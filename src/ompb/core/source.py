@@ -11,6 +11,7 @@ from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import learners
+from ompb.core.warnings import SourceSignals
 from ompb.shapes import Shape
 
 # Least mean squared error of the bare forecaster, in squared source standard deviations: a perfect one stays finite.
@@ -26,6 +27,7 @@ class SourceFit:
     base_variance: Annotated[Array, Shape("N H", positive=True)]  # mean squared error of the bare forecaster
     windows: CertificateWindows
     scales: Scales
+    signals: SourceSignals
 
 
 class SourceLearner:
