@@ -79,7 +79,7 @@ class Settings:
     conformal_rate: float = 0.05
 
     # warnings
-    warning_rows: float = 2000.0  # a signal of a calm stream gives a warning once in so many rows
+    warning_rows: float = 1500.0  # a signal of a calm stream gives a warning once in so many rows
 
     @classmethod
     def of(cls, **options: Any) -> Settings:

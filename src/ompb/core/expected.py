@@ -1,9 +1,9 @@
 r"""How wrong a forecast is likely to be: its own standard deviations, by how errors have lately compared with theirs.
 
 .. math:: \hat E = \rho \, \overline{s_h},\qquad
-   \rho \leftarrow \rho + \tfrac1{10} \Bigl(\frac{\sum_h |y - \hat y_h| / (h s_h)}{\sum_h 1/h} - \rho\Bigr)
+   \rho \leftarrow \rho + \tfrac1{10} \sum_h w_h \Bigl(\frac{|y - \hat y_h|}{s_h} - \rho\Bigr),\qquad w_h \propto 1/h
 
-over the leads of the row that has arrived, in the standard deviations s_h that were issued. The standard deviations
+over the leads at which the row that has arrived was forecast, in the standard deviations s_h that were issued. Those
 follow the errors of a hundred rows and know the far leads; rho follows those of ten rows, which the near leads tell of
 first: as in the gate, every octave of leads says as much as any other.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace
@@ -21,8 +22,6 @@ from ompb.shapes import Shape
 MEMORY = 10
 # E|e| of a standard normal: where rho begins.
 GAUSSIAN = math.sqrt(2 / math.pi)
-# Keeps the mean of no lead finite.
-TINY = 1e-300
 
 
 class ExpectedState(NamedTuple):
@@ -37,6 +36,11 @@ class ExpectedErrors:
 
     leads: Array  # what lead h counts, 1/h: (H,)
 
+    @cached_property
+    def rates(self) -> Array:
+        """How far a lead moves the ratio, w_h / 10: (H,)."""
+        return self.leads / (MEMORY * namespace(self.leads).sum(self.leads))
+
     def start(self, like: Array) -> ExpectedState:
         """Nothing heard yet; ``like`` is any (N, H) array."""
         return ExpectedState(namespace(like).full_like(like[:, 0], GAUSSIAN))
@@ -44,10 +48,8 @@ class ExpectedErrors:
     def learn(self, state: ExpectedState, error: Array, precision: Array, observed: Array) -> ExpectedState:
         """A row has arrived: errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1; precision is 1 / s_h."""
         xp = namespace(error)
-        counted = xp.matmul(observed, self.leads)
-        heard = xp.matmul(xp.abs(error) * precision, self.leads)
-        news = heard / xp.maximum(counted, TINY) - state.ratio
-        return ExpectedState(xp.where(counted > 0, state.ratio + news / MEMORY, state.ratio))
+        news = xp.abs(error) * precision - state.ratio[:, None] * observed
+        return ExpectedState(state.ratio + xp.matmul(news, self.rates))
 
     def of(self, state: ExpectedState, sd: Array) -> Array:
         """The mean absolute error (N,) to expect of a forecast with standard deviations (N, H)."""

@@ -16,7 +16,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
-from ompb.shapes import Shape
+from ompb.shapes import LARGEST, Shape
 
 BLOCK = 24  # rows
 BLOCKS = 20  # the record goes back so many of them: 480 rows
@@ -31,29 +31,30 @@ BETA = math.sqrt(6) / math.pi
 class Record(NamedTuple):
     """The largest values of the last blocks, and their law, of some signals of S series."""
 
-    maxima: Annotated[Array, Shape("S signals blocks")]  # a ring; the first so many until it is full
-    high: Annotated[Array, Shape("S signals")]  # the largest value of the block that is not full yet
-    location: Annotated[Array, Shape("S signals")]  # mu
-    scale: Annotated[Array, Shape("S signals", least=0)]  # beta
+    maxima: Annotated[Array, Shape("signals S blocks")]  # a ring; the first so many until it is full
+    high: Annotated[Array, Shape("signals S")]  # the largest value of the block that is not full yet
+    location: Annotated[Array, Shape("signals S")]  # mu
+    scale: Annotated[Array, Shape("signals S", least=0)]  # beta
     rows: int  # so far
 
     @classmethod
     def empty(cls, like: Array, series: int, signals: int) -> Record:
         """No row yet; ``like`` is any array."""
-        blank = zeros(like, series, signals)
-        return cls(zeros(like, series, signals, BLOCKS), blank, blank, blank, 0)
+        blank = zeros(like, signals, series)
+        return cls(zeros(like, signals, series, BLOCKS), blank, blank, blank, 0)
 
-    @property
-    def has_law(self) -> bool:
-        """Whether it goes back far enough."""
-        return self.rows >= LEAST_BLOCKS * BLOCK
+    def line(self, excess: float) -> Array:
+        """The values (signals, S) whose z is ``excess``; out of reach where the record does not go back far enough."""
+        if self.rows < LEAST_BLOCKS * BLOCK:
+            return namespace(self.location).full_like(self.location, LARGEST)
+        return self.location + excess * self.scale
 
     def excess(self, signals: Array) -> Array:
-        """How far signals (S, signals) lie above the law's location, in its scale: z."""
+        """How far signals (signals, S) lie above the law's location, in its scale: z."""
         return (signals - self.location) / self.scale
 
     def with_row(self, signals: Array, least: Array) -> Record:
-        """Once a row's signals (S, signals) are known; their law's scale is at least ``least`` (signals,)."""
+        """Once a row's signals (signals, S) are known; their law's scale is at least ``least`` (signals, 1)."""
         xp = namespace(signals)
         place, rows = self.rows % BLOCK, self.rows + 1
         high = xp.maximum(self.high, signals) if place else signals
@@ -65,6 +66,11 @@ class Record(NamedTuple):
         known = maxima[..., : block + 1]
         scale = xp.maximum(BETA * xp.std(known, axis=-1), least)
         return Record(maxima, high, xp.mean(known, axis=-1) - EULER * scale, scale, rows)
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the last row ended a block, which changes the law."""
+        return self.rows % BLOCK == 0
 
     def whole_blocks(self) -> Record:
         """Without the block that is not full yet."""

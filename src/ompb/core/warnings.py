@@ -1,11 +1,11 @@
 r"""Warnings: the stream is not what it was. Some signals, each held against its own record.
 
-inputs: the whitened features of the newest window, :math:`\overline{\ln |T \phi_c|^2}`
-
 level: the mean of its newest season, less its running mean, :math:`\sqrt{\overline{(l_c - \bar l_c)^2}}`
 
 errors: a running sum (CUSUM) of first-lead errors e in issued standard deviations,
-:math:`s \leftarrow \max(0, s + \min(\overline{e_c^2}, 3) - 1.5)`
+:math:`\sqrt s,\; s \leftarrow \max(0, s + \min(\overline{e_c^2 - 2}, 10))`
+
+inputs: the whitened features of the newest window, :math:`\overline{\ln |T \phi_c|^2}`
 
 novelty: how far base forecast and memory are apart, :math:`\overline{\ln r_c}`
 
@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, over_series, zeros
+from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.shapes import Shape
 
-# Least scale of a signal's law: in log units, source standard deviations, squared issued ones and log units again.
-LEAST = {"inputs": 0.02, "level": 0.01, "errors": 0.25, "novelty": 0.02}
-# Mean squared error above which the sum of errors rises, and at which it rises fastest: one absurd row is no change.
-DRIFT, MOST = 1.5, 3.0
+# Least scale of a signal's law: in source standard deviations, in issued ones, and in log units.
+LEAST = {"level": 0.01, "errors": 0.1, "inputs": 0.02, "novelty": 0.02}
+# Mean squared error above which the sum of errors rises, and what it rises by at most: one absurd row is no change.
+DRIFT, MOST = 2.0, 10.0
 # Rows over which what is usual of a level or of inputs is a mean.
 MEMORY = 250
 # Rows of the mean level where no season fits into the window.
@@ -42,7 +42,7 @@ NEVER = -1
 class WarningOptions:
     """Of the warnings."""
 
-    rows: float = 2000.0  # a signal of a calm stream gives a warning once in so many rows
+    rows: float = 1500.0  # a signal of a calm stream gives a warning once in so many rows
 
 
 class SourceSignals(NamedTuple):
@@ -65,13 +65,14 @@ class WarningState(NamedTuple):
     """What signals did, and the warnings in force, for S series of N lanes in all."""
 
     record: Record
-    usual: Annotated[Array, Shape("N 2")]  # running means of the lanes' levels and inputs
+    line: Annotated[Array, Shape("signals S")]  # above it there is a warning
+    usual: Annotated[Array, Shape("2 N")]  # running means of the lanes' levels and inputs
     erring: Annotated[Array, Shape("S", least=0)]  # the sum of errors
     lane_erring: Annotated[Array, Shape("N", least=0)]  # ... of each lane by itself
-    since: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of a warning's first alarm
-    newest: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of its newest one; NEVER for none
-    peak: Annotated[Array, Shape("S signals")]  # z of its strongest
-    parts: Annotated[Array, Shape("N signals")]  # what each lane had to do with that one
+    since: Annotated[Array, Shape("signals S", dtype="int64")]  # the row of a warning's first alarm
+    newest: Annotated[Array, Shape("signals S", dtype="int64")]  # the row of its newest one; NEVER for none
+    peak: Annotated[Array, Shape("signals S")]  # z of its strongest
+    parts: Annotated[Array, Shape("signals N")]  # what each lane had to do with that one
     calm: bool  # no warning is in force
     started: bool  # a window was seen
 
@@ -103,36 +104,41 @@ class Warnings:
 
     @cached_property
     def least(self) -> Array:
-        """Of each signal's scale, (signals,)."""
+        """Of each signal's scale, (signals, 1)."""
         like = self.source.levels
-        return namespace(like).asarray([LEAST[name] for name in self.names], dtype=like.dtype, device=like.device)
+        return namespace(like).asarray([[LEAST[name]] for name in self.names], dtype=like.dtype, device=like.device)
 
     @cached_property
-    def line(self) -> float:
+    def excess(self) -> float:
         """The z above which there is a warning."""
         return line_of(self.options.rows)
 
     @cached_property
     def newest_rows(self) -> Array:
         """Weights of the level, (span,)."""
-        like = self.source.levels
-        return namespace(like).full((self.source.span,), 1 / self.source.span, dtype=like.dtype, device=like.device)
+        return _shares(self.source.levels, self.source.span)
+
+    @cached_property
+    def each_channel(self) -> Array:
+        """Weights of a mean over channels, (C,)."""
+        return _shares(self.source.levels, self.channels)
 
     def start(self) -> WarningState:
         """No row of the stream yet."""
-        xp, like = namespace(self.source.levels), self.source.levels
+        xp, like, record = namespace(self.source.levels), self.source.levels, self.source.record
         lanes, signals = like.shape[0], len(self.names)
         series = lanes // self.channels
-        never = xp.full((series, signals), NEVER, dtype=xp.int64, device=like.device)
+        never = xp.full((signals, series), NEVER, dtype=xp.int64, device=like.device)
         return WarningState(
-            record=self.source.record,
-            usual=zeros(like, lanes, 2),
+            record=record,
+            line=record.line(self.excess),
+            usual=zeros(like, 2, lanes),
             erring=zeros(like, series),
             lane_erring=zeros(like, lanes),
             since=never,
             newest=never,
-            peak=zeros(like, series, signals),
-            parts=zeros(like, lanes, signals),
+            peak=zeros(like, signals, series),
+            parts=zeros(like, signals, lanes),
             calm=True,
             started=False,
         )
@@ -143,42 +149,40 @@ class Warnings:
         A sum in time order takes no error that comes late.
         """
         xp = namespace(error)
-        squared = error * error
-        lanes = state.lane_erring + observed * (xp.minimum(squared, MOST) - DRIFT)
-        total, known = over_series(squared, self.channels), over_series(observed, self.channels)
-        rise = xp.minimum(total, MOST * known) - DRIFT * known  # by the share of channels that are known
-        return state._replace(erring=xp.maximum(state.erring + rise, 0.0), lane_erring=xp.maximum(lanes, 0.0))
+        rise = error * error - DRIFT * observed
+        erring = state.erring + xp.minimum(self._over_channels(rise), MOST)
+        lanes = state.lane_erring + xp.minimum(rise, MOST)
+        return state._replace(erring=xp.maximum(erring, 0.0), lane_erring=xp.maximum(lanes, 0.0))
 
     def issue(
         self, state: WarningState, row: int, windows: Array, whitened: Array | None, novelty: Array | None
     ) -> WarningState:
         """Once the windows (N, L) of the newest row are known, with their features (N, F) and r (N,)."""
         xp = namespace(windows)
-        level = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
-        strange = xp.zeros_like(level) if whitened is None else xp.log(xp.vecdot(whitened, whitened) + TINY)
-        now = xp.stack([level, strange], axis=-1)
-        usual = state.usual
-        if not state.started:
-            # a level that the source has had is as usual as any
-            nearest = xp.minimum(xp.maximum(level, self.source.levels[:, 0]), self.source.levels[:, 1])
-            usual = xp.stack([nearest, strange], axis=-1)
+        now = zeros(windows, 2, windows.shape[0])
+        now[0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
+        if whitened is not None:
+            now[1] = xp.log(xp.vecdot(whitened, whitened) + TINY)
+        usual = state.usual if state.started else self._first_usual(now)
         off = now - usual
-        lanes = [strange, off[:, 0] ** 2] if novelty is None else [strange, off[:, 0] ** 2, xp.log(novelty + TINY)]
-        means = over_series(xp.stack(lanes, axis=-1), self.channels)
-        signals = xp.concat(
-            [means[:, :1], xp.sqrt(means[:, 1:2]), state.erring[:, None], means[:, 2:]][not self.sees_inputs :], axis=1
+        lanes = zeros(windows, 3, windows.shape[0])
+        lanes[0], lanes[1] = off[0] * off[0], now[1]
+        if novelty is not None:
+            lanes[2] = xp.log(novelty + TINY)
+        signals = self._signals(self._over_channels(lanes), state.erring)
+        record = state.record.with_row(signals, self.least)
+        after = WarningState(
+            record,
+            record.line(self.excess) if record.is_news else state.line,
+            usual + off / MEMORY,
+            *state[3:-1],
+            started=True,
         )
-        after = state._replace(
-            record=state.record.with_row(signals, self.least), usual=usual + off / MEMORY, started=True
-        )
-        if not state.record.has_law:
-            return after
-        excess = state.record.excess(signals)
-        above = excess > self.line
+        above = signals > state.line
         if state.calm and not bool(xp.any(above)):
             return after
-        parts = [off[:, 1], xp.abs(off[:, 0]), state.lane_erring, *lanes[2:]][not self.sees_inputs :]
-        return self._warned(after, row, excess, above, xp.stack(parts, axis=-1))
+        parts = [xp.abs(off[0]), state.lane_erring] + [off[1]] * self.sees_inputs + [lanes[2]] * self.sees_novelty
+        return self._warned(after, row, state.record.excess(signals), above, xp.stack(parts))
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
         """The warnings of one series at a row, strongest first."""
@@ -186,30 +190,56 @@ class Warnings:
             return []
         lanes = slice(series * self.channels, (series + 1) * self.channels)
         found = [
-            InForce(name, int(state.since[series, g]), newest, float(state.peak[series, g]), state.parts[lanes, g])
+            InForce(name, int(state.since[g, series]), newest, float(state.peak[g, series]), state.parts[g, lanes])
             for g, name in enumerate(self.names)
-            if (newest := int(state.newest[series, g])) != NEVER and row - newest <= BLOCK
+            if (newest := int(state.newest[g, series])) != NEVER and row - newest <= BLOCK
         ]
         return sorted(found, key=lambda one: -one.excess)
 
+    def _over_channels(self, lanes: Array) -> Array:
+        """Means over the lanes of each series: (..., N) to (..., S)."""
+        xp = namespace(lanes)
+        return xp.matmul(xp.reshape(lanes, (*lanes.shape[:-1], -1, self.channels)), self.each_channel)
+
+    def _signals(self, means: Array, erring: Array) -> Array:
+        """The signals (signals, S) from means (3, S) over channels and the sum of errors (S,)."""
+        xp = namespace(means)
+        signals = zeros(means, len(self.names), means.shape[1])
+        signals[0], signals[1] = xp.sqrt(means[0]), xp.sqrt(erring)
+        if self.sees_inputs:
+            signals[2] = means[1]
+        if self.sees_novelty:
+            signals[-1] = means[2]
+        return signals
+
+    def _first_usual(self, now: Array) -> Array:
+        """What is usual when the first window is seen: a level that the source has had is as usual as any."""
+        xp = namespace(now)
+        nearest = xp.minimum(xp.maximum(now[0], self.source.levels[:, 0]), self.source.levels[:, 1])
+        return xp.stack([nearest, now[1]])
+
     def _warned(self, state: WarningState, row: int, excess: Array, above: Array, parts: Array) -> WarningState:
-        """The state once some signals (S, signals) lie above their line, or did so lately."""
+        """The state once some signals (signals, S) lie above their line, or did so lately."""
         xp = namespace(excess)
         going_on = (state.newest != NEVER) & (row - state.newest <= BLOCK)
         stronger = above & (~going_on | (excess > state.peak))
-        newest = xp.where(above, row, state.newest)
         return state._replace(
             since=xp.where(above & ~going_on, row, state.since),
-            newest=newest,
+            newest=xp.where(above, row, state.newest),
             peak=xp.where(stronger, excess, state.peak),
-            parts=xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
+            parts=xp.where(xp.repeat(stronger, self.channels, axis=1), parts, state.parts),
             calm=not bool(xp.any(going_on | above)),
         )
 
 
+def _shares(like: Array, count: int) -> Array:
+    """Weights of a mean, (count,)."""
+    return namespace(like).full((count,), 1 / count, dtype=like.dtype, device=like.device)
+
+
 def signal_names(sees_inputs: bool, sees_novelty: bool) -> tuple[str, ...]:
     """In the order of their places."""
-    return ("inputs",) * sees_inputs + ("level", "errors") + ("novelty",) * sees_novelty
+    return ("level", "errors") + ("inputs",) * sees_inputs + ("novelty",) * sees_novelty
 
 
 def level_span(season: int | None, context: int) -> int:
