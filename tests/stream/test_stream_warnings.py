@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def forecaster() -> ompb.Ridge:
 @lru_cache
 def calibrator() -> ompb.Calibrator:
     times = START + np.arange(SOURCE) * HOUR
-    sizes = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON}
+    sizes: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON}
     return ompb.Calibrator.fit(forecaster(), series()[:SOURCE], times=times, unseen=300, **sizes)
 
 

@@ -41,6 +41,11 @@ class ExpectedErrors:
         """How far a lead moves the ratio, w_h / 10: (H,)."""
         return self.leads / (MEMORY * namespace(self.leads).sum(self.leads))
 
+    @cached_property
+    def shares(self) -> Array:
+        """What a lead counts in a plain mean, 1/H: (H,)."""
+        return namespace(self.leads).full_like(self.leads, 1 / self.leads.shape[0])
+
     def start(self, like: Array) -> ExpectedState:
         """Nothing heard yet; ``like`` is any (N, H) array."""
         return ExpectedState(namespace(like).full_like(like[:, 0], GAUSSIAN))
@@ -53,4 +58,4 @@ class ExpectedErrors:
 
     def of(self, state: ExpectedState, sd: Array) -> Array:
         """The mean absolute error (N,) to expect of a forecast with standard deviations (N, H)."""
-        return state.ratio * namespace(sd).mean(sd, axis=1)
+        return state.ratio * namespace(sd).matmul(sd, self.shares)

@@ -33,7 +33,7 @@ DRIFT, MOST = 2.0, 10.0
 MEMORY = 250
 # Rows of the mean level where no season fits into the window.
 SPAN = 24
-# Keeps the logarithm of features that are all zero finite.
+# Keeps the logarithm of no novelty at all finite.
 TINY = 1e-300
 NEVER = -1
 
@@ -162,14 +162,18 @@ class Warnings:
         now = zeros(windows, 2, windows.shape[0])
         now[0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
         if whitened is not None:
-            now[1] = xp.log(xp.vecdot(whitened, whitened) + TINY)
+            now[1] = xp.log(xp.vecdot(whitened, whitened))  # one feature is 1, so they are never all zero
         usual = state.usual if state.started else self._first_usual(now)
         off = now - usual
-        lanes = zeros(windows, 3, windows.shape[0])
-        lanes[0], lanes[1] = off[0] * off[0], now[1]
+        lanes = zeros(windows, len(self.names), windows.shape[0])
+        lanes[0] = off[0] * off[0]
+        if self.sees_inputs:
+            lanes[2] = now[1]
         if novelty is not None:
-            lanes[2] = xp.log(novelty + TINY)
-        signals = self._signals(self._over_channels(lanes), state.erring)
+            lanes[-1] = xp.log(novelty + TINY)
+        signals = self._over_channels(lanes)
+        signals[1] = state.erring
+        signals[:2] = xp.sqrt(signals[:2])
         record = state.record.with_row(signals, self.least)
         after = WarningState(
             record,
@@ -179,9 +183,9 @@ class Warnings:
             started=True,
         )
         above = signals > state.line
-        if state.calm and not bool(xp.any(above)):
+        if state.calm and not int(xp.count_nonzero(above)):
             return after
-        parts = [xp.abs(off[0]), state.lane_erring] + [off[1]] * self.sees_inputs + [lanes[2]] * self.sees_novelty
+        parts = [xp.abs(off[0]), state.lane_erring] + [off[1]] * self.sees_inputs + [lanes[-1]] * self.sees_novelty
         return self._warned(after, row, state.record.excess(signals), above, xp.stack(parts))
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
@@ -200,17 +204,6 @@ class Warnings:
         """Means over the lanes of each series: (..., N) to (..., S)."""
         xp = namespace(lanes)
         return xp.matmul(xp.reshape(lanes, (*lanes.shape[:-1], -1, self.channels)), self.each_channel)
-
-    def _signals(self, means: Array, erring: Array) -> Array:
-        """The signals (signals, S) from means (3, S) over channels and the sum of errors (S,)."""
-        xp = namespace(means)
-        signals = zeros(means, len(self.names), means.shape[1])
-        signals[0], signals[1] = xp.sqrt(means[0]), xp.sqrt(erring)
-        if self.sees_inputs:
-            signals[2] = means[1]
-        if self.sees_novelty:
-            signals[-1] = means[2]
-        return signals
 
     def _first_usual(self, now: Array) -> Array:
         """What is usual when the first window is seen: a level that the source has had is as usual as any."""

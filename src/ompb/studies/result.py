@@ -108,14 +108,13 @@ class Study:
         strongest = sorted(self.run.warnings, key=lambda one: -one.alerts[0].rows_between)[:most]
         return sorted(strongest, key=lambda one: one.since)
 
-    def warnings_sentence(self) -> str:
-        """How many episodes of warnings there were, and the strongest few in time order; empty if there were none."""
-        episodes = self.run.warnings
-        if not episodes:
-            return ""
-        told = " ".join(map(str, self.strongest_episodes(TOLD)))
-        head = "1 episode of warnings" if len(episodes) == 1 else f"{len(episodes)} episodes of warnings"
-        return f"{head}{f', the {TOLD} strongest' if len(episodes) > TOLD else ''}: {told}"
+    def warnings_told(self) -> list[str]:
+        """How many episodes of warnings there were, then the strongest few in time order, in sentences."""
+        count = len(self.run.warnings)
+        if not count:
+            return ["No warnings."]
+        head = "1 episode of warnings" if count == 1 else f"{count} episodes of warnings"
+        return [f"{head}{f', the {TOLD} strongest' if count > TOLD else ''}:", *map(str, self.strongest_episodes(TOLD))]
 
     def _hidden_by_channel(self) -> Iterator[HiddenCells]:
         for name, cells in zip(self.run.names, self.run.hidden.T, strict=True):
