@@ -64,7 +64,7 @@ def test_episodes_of_warnings_are_listed_drawn_and_told() -> None:
     warned = replace(study, run=replace(study.run, warnings=alerts()))
     page = html_report(warned)
     assert page.count("<svg") == 5
-    cells = ("2024-01-03T00:00:00", "2024-01-03T12:00:00", "errors, level", "channel 0, channel 1", "over a million")
+    cells = ("2024-01-03T00:00:00", "2024-01-03T12:00:00", "errors, level", "over a million", "channel 0, channel 1")
     assert "".join(f"<td>{cell}</td>" for cell in cells) in page
     (panel,) = warning_figure(warned).axes
     drawn = {str(line.get_label()): line for line in panel.lines if not str(line.get_label()).startswith("_")}

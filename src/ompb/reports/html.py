@@ -183,7 +183,7 @@ def _warnings(study: Study) -> str:
     )
     if not episodes:
         return _paragraph(explanation) + _paragraph("There was none in this run.")
-    head = "".join(f"<th>{label}</th>" for label in ("from", "to", "seen in", "channels", "once in so many calm rows"))
+    head = "".join(f"<th>{label}</th>" for label in ("from", "to", "seen in", "once in, rows", "channels"))
     strongest = study.strongest_episodes(LISTED)
     body = "\n".join(_episode_line(study, episode) for episode in strongest)
     rest = len(episodes) - len(strongest)
@@ -196,7 +196,7 @@ def _episode_line(study: Study, episode: Episode) -> str:
     strongest = episode.alerts[0]
     often = "over a million" if strongest.rows_between > 0.99 * RAREST else f"{strongest.rows_between:,.0f}"
     seen = ", ".join(alert.signal for alert in episode.alerts)
-    cells = "".join(f"<td>{escape(cell)}</td>" for cell in (*ends, seen, listed(strongest.channels), often))
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in (*ends, seen, often, listed(strongest.channels)))
     return f"<tr>{cells}</tr>"
 
 
