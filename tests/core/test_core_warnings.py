@@ -58,7 +58,7 @@ def test_calm_streams_warn_as_seldom_as_they_say(channels: int) -> None:
     states = stepped(warnings, autoregressive(rows, lanes, seed=4), errors)
     heard = streams * (rows - 5 * BLOCK - CONTEXT) / between  # before that there is no law
     for signal in range(3):
-        since = np.stack([state.since[signal] for state in states[1:]])
+        since = np.stack([state.since[:, signal] for state in states[1:]])
         count = sum(len(set(column.tolist()) - {-1}) for column in since.T)
         assert 0.3 * heard < count < 1.3 * heard, warnings.names[signal]
 
@@ -88,7 +88,7 @@ def test_signals_equal_a_direct_computation() -> None:
     )
     states = stepped(rules(4, channels=2, sees_novelty=True), values, errors)[1:]
     weights = np.random.default_rng(0).normal(size=(CONTEXT, FEATURES))
-    usual, high = np.zeros(4), np.full((4, 2), -np.inf)
+    usual, high = np.zeros(4), np.full((2, 4), -np.inf)
     for place, (state, row) in enumerate(zip(states, range(CONTEXT - 1, 80), strict=True)):
         window = values[row + 1 - CONTEXT : row + 1].T
         level = window[:, -SPAN:].mean(axis=1)
@@ -97,7 +97,7 @@ def test_signals_equal_a_direct_computation() -> None:
         features = np.log(((window @ weights) ** 2).sum(axis=1) + 1)
         means = [(level - usual) ** 2, features, np.log(np.abs(window[:, -1]) + 0.1)]
         level_signal, inputs, novelty = (lanes.reshape(2, 2).mean(axis=1) for lanes in means)
-        now = np.stack([np.sqrt(level_signal), np.sqrt(state.erring), inputs, novelty])
+        now = np.stack([np.sqrt(level_signal), np.sqrt(state.erring), inputs, novelty], axis=1)
         high = np.maximum(high, now) if place % BLOCK else now
         np.testing.assert_allclose(state.record.high, high, rtol=1e-9)
         usual = usual + (level - usual) / MEMORY
@@ -114,9 +114,9 @@ def test_series_side_by_side_are_series_one_by_one() -> None:
         alone = rules(2, channels=2, rows=200.0)
         one = stepped(alone, values[:, lanes], errors[:, lanes])[-1]
         for name in ("usual", "lane_erring", "parts"):
-            np.testing.assert_allclose(getattr(last, name)[..., lanes], getattr(one, name), rtol=1e-12)
+            np.testing.assert_allclose(getattr(last, name)[lanes], getattr(one, name), rtol=1e-12)
         for name in ("erring", "since", "newest", "peak", "line"):
-            np.testing.assert_allclose(getattr(last, name)[..., series], getattr(one, name)[..., 0], rtol=1e-9)
+            np.testing.assert_allclose(getattr(last, name)[series], getattr(one, name)[0], rtol=1e-9)
         found, expected = together.in_force(last, 699, series), alone.in_force(one, 699)
         assert [(w.signal, w.since, w.newest) for w in found] == [(w.signal, w.since, w.newest) for w in expected]
 
@@ -158,7 +158,7 @@ def test_without_a_head_the_other_signals_speak() -> None:
 
 def test_a_level_that_the_source_has_had_is_usual() -> None:
     calm = Record.empty(np.zeros(1), 2, 3)._replace(
-        location=np.zeros((3, 2)), scale=np.full((3, 2), 0.1), rows=20 * BLOCK
+        location=np.zeros((2, 3)), scale=np.full((2, 3), 0.1), rows=20 * BLOCK
     )
     warnings = rules(2, record=calm, sees_inputs=True)
     values = np.tile([0.9, 9.0], (CONTEXT, 1))

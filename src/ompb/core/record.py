@@ -31,30 +31,30 @@ BETA = math.sqrt(6) / math.pi
 class Record(NamedTuple):
     """The largest values of the last blocks, and their law, of some signals of S series."""
 
-    maxima: Annotated[Array, Shape("signals S blocks")]  # a ring; the first so many until it is full
-    high: Annotated[Array, Shape("signals S")]  # the largest value of the block that is not full yet
-    location: Annotated[Array, Shape("signals S")]  # mu
-    scale: Annotated[Array, Shape("signals S", least=0)]  # beta
+    maxima: Annotated[Array, Shape("S signals blocks")]  # a ring; the first so many until it is full
+    high: Annotated[Array, Shape("S signals")]  # the largest value of the block that is not full yet
+    location: Annotated[Array, Shape("S signals")]  # mu
+    scale: Annotated[Array, Shape("S signals", least=0)]  # beta
     rows: int  # so far
 
     @classmethod
     def empty(cls, like: Array, series: int, signals: int) -> Record:
         """No row yet; ``like`` is any array."""
-        blank = zeros(like, signals, series)
-        return cls(zeros(like, signals, series, BLOCKS), blank, blank, blank, 0)
+        blank = zeros(like, series, signals)
+        return cls(zeros(like, series, signals, BLOCKS), blank, blank, blank, 0)
 
     def line(self, excess: float) -> Array:
-        """The values (signals, S) whose z is ``excess``; out of reach where the record does not go back far enough."""
+        """The values (S, signals) whose z is ``excess``; out of reach where the record does not go back far enough."""
         if self.rows < LEAST_BLOCKS * BLOCK:
             return namespace(self.location).full_like(self.location, LARGEST)
         return self.location + excess * self.scale
 
     def excess(self, signals: Array) -> Array:
-        """How far signals (signals, S) lie above the law's location, in its scale: z."""
+        """How far signals (S, signals) lie above the law's location, in its scale: z."""
         return (signals - self.location) / self.scale
 
     def with_row(self, signals: Array, least: Array) -> Record:
-        """Once a row's signals (signals, S) are known; their law's scale is at least ``least`` (signals, 1)."""
+        """Once a row's signals (S, signals) are known; their law's scale is at least ``least`` (signals,)."""
         xp = namespace(signals)
         place, rows = self.rows % BLOCK, self.rows + 1
         high = xp.maximum(self.high, signals) if place else signals

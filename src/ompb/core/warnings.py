@@ -65,14 +65,14 @@ class WarningState(NamedTuple):
     """What signals did, and the warnings in force, for S series of N lanes in all."""
 
     record: Record
-    line: Annotated[Array, Shape("signals S")]  # above it there is a warning
-    usual: Annotated[Array, Shape("2 N")]  # running means of the lanes' levels and inputs
+    line: Annotated[Array, Shape("S signals")]  # above it there is a warning
+    usual: Annotated[Array, Shape("N 2")]  # running means of the lanes' levels and inputs
     erring: Annotated[Array, Shape("S", least=0)]  # the sum of errors
     lane_erring: Annotated[Array, Shape("N", least=0)]  # ... of each lane by itself
-    since: Annotated[Array, Shape("signals S", dtype="int64")]  # the row of a warning's first alarm
-    newest: Annotated[Array, Shape("signals S", dtype="int64")]  # the row of its newest one; NEVER for none
-    peak: Annotated[Array, Shape("signals S")]  # z of its strongest
-    parts: Annotated[Array, Shape("signals N")]  # what each lane had to do with that one
+    since: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of a warning's first alarm
+    newest: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of its newest one; NEVER for none
+    peak: Annotated[Array, Shape("S signals")]  # z of its strongest
+    parts: Annotated[Array, Shape("N signals")]  # what each lane had to do with that one
     calm: bool  # no warning is in force
     started: bool  # a window was seen
 
@@ -104,9 +104,9 @@ class Warnings:
 
     @cached_property
     def least(self) -> Array:
-        """Of each signal's scale, (signals, 1)."""
+        """Of each signal's scale, (signals,)."""
         like = self.source.levels
-        return namespace(like).asarray([[LEAST[name]] for name in self.names], dtype=like.dtype, device=like.device)
+        return namespace(like).asarray([LEAST[name] for name in self.names], dtype=like.dtype, device=like.device)
 
     @cached_property
     def excess(self) -> float:
@@ -128,17 +128,17 @@ class Warnings:
         xp, like, record = namespace(self.source.levels), self.source.levels, self.source.record
         lanes, signals = like.shape[0], len(self.names)
         series = lanes // self.channels
-        never = xp.full((signals, series), NEVER, dtype=xp.int64, device=like.device)
+        never = xp.full((series, signals), NEVER, dtype=xp.int64, device=like.device)
         return WarningState(
             record=record,
             line=record.line(self.excess),
-            usual=zeros(like, 2, lanes),
+            usual=zeros(like, lanes, 2),
             erring=zeros(like, series),
             lane_erring=zeros(like, lanes),
             since=never,
             newest=never,
-            peak=zeros(like, signals, series),
-            parts=zeros(like, signals, lanes),
+            peak=zeros(like, series, signals),
+            parts=zeros(like, lanes, signals),
             calm=True,
             started=False,
         )
@@ -150,7 +150,7 @@ class Warnings:
         """
         xp = namespace(error)
         rise = error * error - DRIFT * observed
-        erring = state.erring + xp.minimum(self._over_channels(rise), MOST)
+        erring = state.erring + xp.minimum(self._over_channels(rise[:, None])[:, 0], MOST)
         lanes = state.lane_erring + xp.minimum(rise, MOST)
         return state._replace(erring=xp.maximum(erring, 0.0), lane_erring=xp.maximum(lanes, 0.0))
 
@@ -159,21 +159,21 @@ class Warnings:
     ) -> WarningState:
         """Once the windows (N, L) of the newest row are known, with their features (N, F) and r (N,)."""
         xp = namespace(windows)
-        now = zeros(windows, 2, windows.shape[0])
-        now[0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
+        now = zeros(windows, windows.shape[0], 2)
+        now[:, 0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
         if whitened is not None:
-            now[1] = xp.log(xp.vecdot(whitened, whitened))  # one feature is 1, so they are never all zero
+            now[:, 1] = xp.log(xp.vecdot(whitened, whitened))  # one feature is 1, so they are never all zero
         usual = state.usual if state.started else self._first_usual(now)
         off = now - usual
-        lanes = zeros(windows, len(self.names), windows.shape[0])
-        lanes[0] = off[0] * off[0]
+        lanes = zeros(windows, windows.shape[0], len(self.names))
+        lanes[:, 0] = off[:, 0] ** 2
         if self.sees_inputs:
-            lanes[2] = now[1]
+            lanes[:, 2] = now[:, 1]
         if novelty is not None:
-            lanes[-1] = xp.log(novelty + TINY)
+            lanes[:, -1] = xp.log(novelty + TINY)
         signals = self._over_channels(lanes)
-        signals[1] = state.erring
-        signals[:2] = xp.sqrt(signals[:2])
+        signals[:, 1] = state.erring
+        signals[:, :2] = xp.sqrt(signals[:, :2])
         record = state.record.with_row(signals, self.least)
         after = WarningState(
             record,
@@ -185,8 +185,10 @@ class Warnings:
         above = signals > state.line
         if state.calm and not int(xp.count_nonzero(above)):
             return after
-        parts = [xp.abs(off[0]), state.lane_erring] + [off[1]] * self.sees_inputs + [lanes[-1]] * self.sees_novelty
-        return self._warned(after, row, state.record.excess(signals), above, xp.stack(parts))
+        lanes[:, 0], lanes[:, 1] = xp.abs(off[:, 0]), state.lane_erring
+        if self.sees_inputs:
+            lanes[:, 2] = off[:, 1]
+        return self._warned(after, row, state.record.excess(signals), above, lanes)
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
         """The warnings of one series at a row, strongest first."""
@@ -194,25 +196,25 @@ class Warnings:
             return []
         lanes = slice(series * self.channels, (series + 1) * self.channels)
         found = [
-            InForce(name, int(state.since[g, series]), newest, float(state.peak[g, series]), state.parts[g, lanes])
+            InForce(name, int(state.since[series, g]), newest, float(state.peak[series, g]), state.parts[lanes, g])
             for g, name in enumerate(self.names)
-            if (newest := int(state.newest[g, series])) != NEVER and row - newest <= BLOCK
+            if (newest := int(state.newest[series, g])) != NEVER and row - newest <= BLOCK
         ]
         return sorted(found, key=lambda one: -one.excess)
 
     def _over_channels(self, lanes: Array) -> Array:
-        """Means over the lanes of each series: (..., N) to (..., S)."""
+        """Means over the lanes of each series: (N, any) to (S, any)."""
         xp = namespace(lanes)
-        return xp.matmul(xp.reshape(lanes, (*lanes.shape[:-1], -1, self.channels)), self.each_channel)
+        return xp.matmul(self.each_channel, xp.reshape(lanes, (-1, self.channels, lanes.shape[1])))
 
     def _first_usual(self, now: Array) -> Array:
         """What is usual when the first window is seen: a level that the source has had is as usual as any."""
         xp = namespace(now)
-        nearest = xp.minimum(xp.maximum(now[0], self.source.levels[:, 0]), self.source.levels[:, 1])
-        return xp.stack([nearest, now[1]])
+        nearest = xp.minimum(xp.maximum(now[:, 0], self.source.levels[:, 0]), self.source.levels[:, 1])
+        return xp.stack([nearest, now[:, 1]], axis=-1)
 
     def _warned(self, state: WarningState, row: int, excess: Array, above: Array, parts: Array) -> WarningState:
-        """The state once some signals (signals, S) lie above their line, or did so lately."""
+        """The state once some signals (S, signals) lie above their line, or did so lately."""
         xp = namespace(excess)
         going_on = (state.newest != NEVER) & (row - state.newest <= BLOCK)
         stronger = above & (~going_on | (excess > state.peak))
@@ -220,7 +222,7 @@ class Warnings:
             since=xp.where(above & ~going_on, row, state.since),
             newest=xp.where(above, row, state.newest),
             peak=xp.where(stronger, excess, state.peak),
-            parts=xp.where(xp.repeat(stronger, self.channels, axis=1), parts, state.parts),
+            parts=xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
             calm=not bool(xp.any(going_on | above)),
         )
 
