@@ -27,7 +27,7 @@ from ompb.core.members.head import Heads, SourceHead
 from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError
-from ompb.fitting import NEWEST, one_of_every
+from ompb.fitting import NEWEST, REHEARSED, one_of_every
 from ompb.query import Query
 from ompb.types import Floats
 from ompb.windows import sliding
@@ -210,7 +210,7 @@ def test_speaks_at_is_checked(said: Any) -> None:
 
 @pytest.mark.parametrize("thinned", [7, 2 * SEASON])
 def test_a_thinned_fit_asks_less_and_learns_much_the_same(thinned: int) -> None:
-    """So many learning windows, at all phases, beside the newest ones, by which a stream is rehearsed.
+    """So many learning windows, at all phases, beside the newest ones; a stream over the last rows is rehearsed.
 
     The certificate's windows are read as ever.
     """
@@ -224,9 +224,9 @@ def test_a_thinned_fit_asks_less_and_learns_much_the_same(thinned: int) -> None:
         run = ompb.backtest(cal, last_season, rows)
         errors.append(np.nanmean(np.abs(run.mean - run.outcome)))
     learning, certificate = 3000 - CONTEXT - HORIZON + 1, len(cal.source.windows)
-    assert counts[0] == learning + certificate
+    assert counts[0] == learning + certificate + REHEARSED
     asked = {*one_of_every(thinned, learning).tolist(), *range(learning - NEWEST, learning)}
-    assert counts[1] == certificate + len(asked)
+    assert counts[1] == certificate + len(asked) + REHEARSED
     assert len(asked) < NEWEST + 1.1 * learning / thinned
     np.testing.assert_allclose(noise[1], noise[0], rtol=0.15 if thinned == 7 else 0.4)
     assert errors[1] == pytest.approx(errors[0], rel=0.02)
