@@ -5,16 +5,19 @@ from typing import Any as _Any
 from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.diagnosis import Diagnosis, diagnose
+from ompb.episodes import Episode
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
 from ompb.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
-from ompb.types import Certificate, Forecast, RealisedRisk, TailRisk
+from ompb.types import Alert, Certificate, Forecast, RealisedRisk, TailRisk
 
 __all__ = [
+    "Alert",
     "Calibrator",
     "Certificate",
     "Diagnosis",
+    "Episode",
     "Forecast",
     "Forecaster",
     "Query",

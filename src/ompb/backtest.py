@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
+from ompb.episodes import Episode, episodes
 from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.inputs import as_future, as_rows_of
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
@@ -40,9 +41,11 @@ class Run:
     sd: Floats  # (n, H, C)
     levels: Floats  # (levels,)
     multipliers: Floats  # (n, levels, C)
+    expected_error: Floats  # mean absolute error over the leads that was expected: (n, C)
     certificate: dict[str, Floats]  # every numeric term by name, each (n,); empty without certificate
     last_certificate: Certificate | None  # that of the newest forecast, whole
     realised: RealisedRisk
+    warnings: tuple[Episode, ...]  # in time order
 
     def __repr__(self) -> str:
         hidden = f", {int(self.hidden.sum())} cells not believed" if self.hidden.any() else ""
@@ -208,9 +211,11 @@ def _collect(
         sd=np.stack([f.sd for f in issued]),
         levels=issued[0].levels,
         multipliers=np.stack([f.multipliers for f in issued]),
+        expected_error=np.stack([f.expected_error for f in issued]),
         certificate=_columns(certificates),
         last_certificate=certificates[-1] if certificates else None,
         realised=realised,
+        warnings=episodes(issued),
     )
 
 

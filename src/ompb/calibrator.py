@@ -17,6 +17,7 @@ from ompb.core.certificate.realised import RealisedRisks
 from ompb.core.certificate.source_bound import SourceBound
 from ompb.core.certificate.windows import Reader
 from ompb.core.evidence import CALM, Evidence, Novelty
+from ompb.core.expected import ExpectedErrors
 from ompb.core.gate import Gate
 from ompb.core.guard import Guard
 from ompb.core.intervals import IntervalRule
@@ -25,6 +26,7 @@ from ompb.core.members.memory import Memory
 from ompb.core.mixture import Mixture
 from ompb.core.online import Online
 from ompb.core.source import SourceFit
+from ompb.core.warnings import Warnings
 from ompb.query import AnyForecaster, as_forecaster
 from ompb.scaler import Scaler
 from ompb.settings import Settings
@@ -241,17 +243,20 @@ def online_rules(source: SourceFit, settings: Settings, channels: int, season: i
     mixture = mixture_of(source.members, settings, source.base_variance)
     reader = reader_of(mixture, settings, channels)
     horizon = int(source.base_variance.shape[1])
+    gate = Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options())
     certifier = Certifier(reader, source.windows, source.scales, settings.certificate_options())
     return Online(
         features=source.features,
         mixture=mixture,
-        gate=Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options()),
-        novelty=novelty_of(source, mixture),
+        gate=gate,
+        novelty=novelty,
         evidence=Evidence(season or CALM, settings.evidence_options()),
         intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y, settings.patience),
+        expected=ExpectedErrors(gate.leads),
+        warnings=Warnings(source.signals, channels, mixture.has_head, novelty is not None, settings.warning_options()),
         base_variance=source.base_variance,
         patience=settings.patience,
         learns=settings.online,

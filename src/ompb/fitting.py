@@ -15,7 +15,10 @@ from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap
 from ompb.core.members.contract import Member
 from ompb.core.members.memory import Memory
+from ompb.core.online import Online
+from ompb.core.record import BLOCK, BLOCKS, Record
 from ompb.core.source import SourceFit, SourceLearner
+from ompb.core.warnings import SourceSignals, level_span, signal_names
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.inputs import Rows, as_future, as_rows
 from ompb.names import in_words
@@ -30,6 +33,8 @@ from ompb.windows import Origins
 
 # Learning windows the scales are read off, spread evenly.
 SPREAD = 512
+# Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
+REHEARSED = (BLOCKS + 2) * BLOCK
 
 
 def fit(
@@ -72,8 +77,12 @@ def fit(
 
     scales = Scales.of(reader_of(mixture, settings, len(rows.names)), seen(spread), settings.tau_d_factor)
     usual = usual_distance(table, split, features, members)
-    kept = seen(read_certificate(table, split, stride))
-    fitted = SourceFit(features, members, learner.base_variance(), usual, kept, scales)
+    names = signal_names(mixture.has_head, usual is not None)
+    signals = SourceSignals.of(spread.rows[..., -context:], level_span(season, context), len(names))
+    certified = seen(read_certificate(table, split, stride))
+    fitted = SourceFit(features, members, learner.base_variance(), usual, certified, scales, signals)
+    uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names), season)
+    fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
     return Calibrator(
         context=context,
         horizon=horizon,
@@ -212,3 +221,23 @@ def usual_distance(table: Source, split: int, features: FeatureMap, members: tup
         return None
     batch = Batch.join(list(table.batches(evenly(spoken))))
     return Usual.of(memory, features, batch.rows, batch.base)
+
+
+def rehearsed_record(rules: Online, table: Source) -> Record:
+    """What signals do when nothing has changed: the record of a stream over the last rows of the source.
+
+    It may look at the certificate windows: no forecast and no certificate depends on it.
+    """
+    last = len(table.rows.values) - table.horizon
+    first = max(table.context - 1, last - REHEARSED)
+    values = table.scaler.standardise(table.rows.values)
+    state, row = rules.start(), first
+    for batch in table.batches(table.origins(first, last)):
+        for place, origin in enumerate(batch.origins.tolist()):
+            while row <= origin:  # those between, at which the forecaster is silent
+                state = rules.reveal(state, row - first, values[row], state.guard)
+                if row < origin:
+                    state = rules.pass_over(state, row - first)
+                row += 1
+            _, state = rules.issue(state, origin - first, batch.rows[:, place], batch.base[:, place], origin + 1)
+    return state.warnings.record.whole_blocks()

@@ -14,6 +14,9 @@ LONGEST = 1 / 3
 CLEAR = 0.8
 # A season is nearly as clear as all lags up to so many times as long, among which are its multiples.
 NEARLY, REACH = 0.8, 4
+# Slow movements are taken off by a moving average over this share of the rows, at most so many: a series may hold many
+# seasons and still wander. What it leaves of a lag beyond this share of its own length is its own doing.
+SHARE, SPAN, WITHIN = 1 / 10, 200, 1 / 4
 # Keeps the slope of a channel without a known cell finite.
 TINY = 1e-300
 # What rounding leaves of the square of a channel that does not vary, as a share.
@@ -26,11 +29,19 @@ def find_season(values: Floats) -> int | None:
     .. math:: c(p) = \operatorname{mean}_{k \le K} \rho(kp) - \operatorname{mean}_{p/2 < j \le (K + 1/2) p} \rho(j)
 
     A lag that is one row off is K rows off at its last multiple, so chance does not move the flat peak of a smooth
-    season; and slow movements raise both means alike.
+    season; and slow movements raise both means alike. Where they drown a short season all the same, it stands out once
+    a moving average is taken off: that is tried first, and believed at lags far shorter than the average.
 
     >>> find_season(np.sin(2 * np.pi * np.arange(400)[:, None] / 24))
     24
     """
+    span = min(SPAN, int(SHARE * len(values)))
+    short = _clearest(_less_moving_average(values, span), int(WITHIN * span)) if WITHIN * span >= 2 else None
+    return _clearest(values, len(values)) if short is None else short
+
+
+def _clearest(values: Floats, most: int) -> int | None:
+    """The shortest lag up to ``most`` that stands out, in rows as they are."""
     correlation = _autocorrelation(values, 3 * len(values) // 4)
     if correlation is None:
         return None
@@ -38,7 +49,7 @@ def find_season(values: Floats) -> int | None:
     longest = int(LONGEST * lags)
     contrasts, multiples = np.full(longest + 2, -2.0), np.zeros(longest + 2)  # no contrast is lower
     sums = np.cumsum(correlation)
-    for lag in range(2, longest + 1):
+    for lag in range(2, min(longest, REACH * most) + 1):
         count = min(MOST, int(lags / lag - 0.5))
         before, last = lag // 2, count * lag + lag // 2
         around = (sums[last] - sums[before]) / (last - before)
@@ -46,10 +57,26 @@ def find_season(values: Floats) -> int | None:
         multiples[lag] = count
     inner = contrasts[1:-1]
     clear = (inner >= contrasts[:-2]) & (inner >= contrasts[2:]) & (multiples[1:-1] * inner > CLEAR)
-    for lag in (1 + np.flatnonzero(clear)).tolist():
+    for lag in (1 + np.flatnonzero(clear[:most])).tolist():
         if contrasts[lag] >= NEARLY * contrasts[lag : REACH * lag + 1].max():
             return lag
     return None
+
+
+def _less_moving_average(values: Floats, span: int) -> Floats:
+    """Rows less the mean of the known cells of the ``span`` rows around each; fewer at the ends."""
+    known = np.isfinite(values)
+    rows = np.arange(len(values))
+    first, last = np.maximum(rows - span // 2, 0), np.minimum(rows - span // 2 + span, len(values))
+
+    def around(cells: Floats) -> Floats:
+        sums = np.concatenate([np.zeros_like(cells[:1]), np.cumsum(cells, axis=0)])
+        return np.asarray(sums[last] - sums[first])
+
+    # near zero, so that sums do not cost small movements their digits
+    level = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    average = around(np.where(known, values - level, 0.0)) / np.maximum(around(known.astype(np.float64)), 1.0)
+    return np.asarray(values - level - average)
 
 
 def _autocorrelation(values: Floats, lags: int) -> Floats | None:

@@ -19,11 +19,15 @@ from ompb.core.intervals import IntervalOptions, IntervalRule
 from ompb.core.members.backbone import NAME as BACKBONE
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import MEMBERS
+from ompb.core.record import BLOCK, RAREST
+from ompb.core.warnings import WarningOptions
 from ompb.errors import OptionError
 from ompb.shapes import Tagged
 
 # Draws more than this cost a step their square and say no more than the expectation in closed form.
 MOST_DRAWS = 100
+# Warnings more often than about once in two blocks of a record would never end.
+MOST_OFTEN = 2 * BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,9 @@ class Settings:
     interval_discount: float = 0.99
     conformal_rate: float = 0.05
 
+    # warnings
+    warning_rows: float = 1500.0  # a signal of a calm stream gives a warning once in so many rows
+
     @classmethod
     def of(cls, **options: Any) -> Settings:
         """Settings with some options changed; an unknown or unfit one raises `OptionError`."""
@@ -118,6 +125,10 @@ class Settings:
     def interval_options(self) -> IntervalOptions:
         """For the intervals."""
         return IntervalOptions(self.interval_discount, self.conformal_rate)
+
+    def warning_options(self) -> WarningOptions:
+        """For the warnings."""
+        return WarningOptions(self.warning_rows)
 
     def certificate_options(self) -> CertificateOptions:
         """For the certificate."""
@@ -213,4 +224,7 @@ _CHECKS: dict[str, Any] = {
     "intervals": lambda name, value: _tag(name, value, IntervalRule),
     "interval_discount": lambda name, value: checks.share(name, value, whole=True),
     "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
+    "warning_rows": lambda name, value: checks.number(
+        name, value, f"a number from {MOST_OFTEN} to {RAREST:g}", MOST_OFTEN, RAREST, ends=(True, True)
+    ),
 }

@@ -17,12 +17,13 @@ from ompb.calibrator import Calibrator
 from ompb.core.guard import GuardState
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
+from ompb.core.record import rows_between
 from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
 from ompb.inputs import as_future, as_row, as_rows_of
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
 from ompb.shapes import Shape
 from ompb.times import Grid, Stamp, as_stamp, shown
-from ompb.types import Floats, Forecast, RealisedRisk
+from ompb.types import Alert, Floats, Forecast, RealisedRisk
 from ompb.window import Window
 
 # Rows that may be missing between two rows with times: a stamp that lies further ahead is a mistake.
@@ -209,6 +210,11 @@ class Stream:
         age = self.rows - 1 - int(newest) if outcomes else self.rows
         return RealisedRisk(upper, mean, int(outcomes), age, cal.settings.delta)
 
+    def warnings(self) -> tuple[Alert, ...]:
+        """The warnings in force, strongest first: signals that do what a calm stream hardly ever does."""
+        state, grid = self._state, self._calibrator.grid
+        return self._alerts(state.online, state.rows - 1, _newest(state, grid) if grid and state.timed else None)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""
         archive.write(path, "stream", self._state, of=archive.fingerprint(self._calibrator))
@@ -266,7 +272,7 @@ class Stream:
         else:
             seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, answer))
             issued, online = rules.issue(online, row, seen, said, known)
-            forecast = self._forecast(row, stamp, answer, issued, hidden)
+            forecast = self._forecast(row, stamp, answer, issued, hidden, self._alerts(online, row, stamp))
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
         hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
         after = StreamState(row + 1, state.history, stamp is not None, newest, hidden_so_far, window, online)
@@ -343,15 +349,21 @@ class Stream:
         return int(row)
 
     def _forecast(
-        self, origin: int, stamp: Stamp | None, base: Floats, issued: Issued, hidden: NDArray[np.bool_] | None
+        self,
+        origin: int,
+        stamp: Stamp | None,
+        base: Floats,
+        issued: Issued,
+        hidden: NDArray[np.bool_] | None,
+        alerts: tuple[Alert, ...],
     ) -> Forecast:
         cal = self._calibrator
         moved = base + cal.scale * issued.correction.T
         # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
         mean = np.where(issued.gate > 0, moved, base)
         sd = cal.scale * issued.sd.T
-        widths = np.ascontiguousarray(issued.half_widths.T)
-        for array in (mean, base, issued.gate, sd, widths):
+        widths, expected = np.ascontiguousarray(issued.half_widths.T), cal.scale * issued.expected_error
+        for array in (mean, base, issued.gate, sd, widths, expected):
             array.flags.writeable = False
         return Forecast(
             origin=origin,
@@ -363,8 +375,25 @@ class Stream:
             sd=sd,
             levels=_LEVELS,
             multipliers=widths,
+            expected_error=expected,
             certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
             hidden=() if hidden is None else tuple(cal.names[place] for place in np.flatnonzero(hidden)),
+            warnings=alerts,
+        )
+
+    def _alerts(self, online: OnlineState, row: int, stamp: Stamp | None) -> tuple[Alert, ...]:
+        """The warnings in force at the newest row, with names and times."""
+        cal = self._calibrator
+        return tuple(
+            Alert(
+                signal=one.signal,
+                since=one.since,
+                newest=one.newest,
+                since_time=None if stamp is None or cal.grid is None else cal.grid.before(stamp, row - one.since),
+                channels=tuple(cal.names[place] for place in np.flatnonzero(2 * one.parts >= one.parts.max())),
+                rows_between=rows_between(one.excess),
+            )
+            for one in cal.online.warnings.in_force(online.warnings, row)
         )
 
 

@@ -125,11 +125,17 @@ class Grid:
         limit = MOST if self.unit == "row" else int(self._ticks(np.asarray([LAST]))[0][0])
         if int(ticks[0]) + self.step * rows > limit:  # Python's integers do not overflow
             raise TimeOrderError(f"{rows} steps of {self} after {shown(stamp)} go too far; {ACCEPTED}.")
-        later = ticks + self.step * np.arange(1, rows + 1)
-        if self.unit in _SHIFT:
-            shift = np.timedelta64(_SHIFT[self.unit], "D")
-            return np.asarray(later.astype("datetime64[M]").astype("datetime64[us]") + phase - shift)
-        return later if self.unit == "row" else later.astype("datetime64[us]")
+        return self._stamps(ticks + self.step * np.arange(1, rows + 1), phase)
+
+    def before(self, stamp: Stamp, rows: int) -> Stamp:
+        """The stamp ``rows`` steps earlier.
+
+        >>> Grid(15, "row").before(145, 3)
+        100
+        """
+        ticks, phase = self._ticks(np.asarray([stamp]))
+        earlier = self._stamps(ticks - self.step * rows, phase)[0]
+        return int(earlier) if self.unit == "row" else np.datetime64(earlier)
 
     def rows_between(self, earlier: Stamp, later: Stamp) -> int:
         """Steps from one stamp to a later one, at least 1. Raises `TimeOrderError` if it is none, or off the grid.
@@ -152,6 +158,13 @@ class Grid:
                 f"{self}; resample to even steps, or number the rows in an integer time column."
             )
         return np.asarray(places)
+
+    def _stamps(self, ticks: NDArray[np.int64], phase: Times) -> Times:
+        """The times at these ticks, each so far beyond its own."""
+        if self.unit in _SHIFT:
+            shift = np.timedelta64(_SHIFT[self.unit], "D")
+            return np.asarray(ticks.astype("datetime64[M]").astype("datetime64[us]") + phase - shift)
+        return ticks if self.unit == "row" else ticks.astype("datetime64[us]")
 
     def _same_kind(self, *stamps: Stamp) -> bool:
         return all((np.asarray(stamp).dtype.kind == "M") == (self.unit != "row") for stamp in stamps)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import OptionError
+from ompb.names import listed
 from ompb.normal import gaussian_half_width
-from ompb.times import Times
+from ompb.times import Stamp, Times, shown
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -160,6 +161,35 @@ class RealisedRisk:
     delta: float
 
 
+# What each signal of the warnings has seen, in words.
+SEEN = {
+    "inputs": "the inputs look unlike those before them",
+    "level": "the level has moved",
+    "errors": "forecasts err more than their intervals say",
+    "novelty": "the forecaster and what is remembered part ways",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A warning: one signal does what a calm stream hardly ever does. ``str()`` gives it as a sentence."""
+
+    signal: str  # inputs, level, errors or novelty
+    since: int  # the row at which it began
+    newest: int  # the newest row at which it was above its line
+    since_time: Stamp | None  # of that first row; None if nobody gave times
+    channels: tuple[str, ...]  # that have most to do with it
+    rows_between: float  # rows between two times that a calm stream does this; the more, the stronger
+
+    def __str__(self) -> str:
+        seen = SEEN[self.signal]
+        stamp = self.since if self.since_time is None else self.since_time
+        when = f"row {stamp}" if isinstance(stamp, int) else shown(stamp)
+        often = "less than once in a million" if self.rows_between > 0.99e6 else f"once in {self.rows_between:,.0f}"
+        who = listed(self.channels)
+        return f"{seen[0].upper()}{seen[1:]} since {when} ({who}): a calm stream does so {often} rows."
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """One issued forecast of H rows of C channels, in the user's units. Its arrays are read-only."""
@@ -173,14 +203,21 @@ class Forecast:
     sd: Floats  # predictive standard deviation: (H, C)
     levels: Floats  # interval levels whose half-widths are tracked online: (levels,)
     multipliers: Floats  # half-width at each level, in sd: (levels, C)
+    expected_error: Floats  # mean absolute error over the leads that is to be expected: (C,)
     certificate: Certificate | None
     hidden: tuple[str, ...]  # channels whose newest cell was not believed and counts as missing
+    warnings: tuple[Alert, ...]  # in force when it was issued, strongest first
 
     def __repr__(self) -> str:
         horizon, channels = self.mean.shape
         certified = "" if self.certificate is None else f", certificate {self.certificate.value:.3f}"
         gate = f"gate {self.gate.mean():.2f}{certified}"
         return f"Forecast(origin {self.origin}, {horizon} leads, {channels} channels, {gate})"
+
+    @property
+    def warning(self) -> str | None:
+        """The strongest warning in words; None where there is none."""
+        return str(self.warnings[0]) if self.warnings else None
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper end, each (H, C), of the central interval of that level."""

@@ -15,9 +15,10 @@ def test_demo_shows_a_table_per_phase_and_writes_report_and_picture(
     assert (answer.code, answer.err) == (0, "")
     for words in (*PHASES, "bare forecaster", "seasonal profile", "running bias", "ompb", "MAE", "certificate"):
         assert words in answer.out
+    assert "episodes of warnings" in answer.out
     assert f"Report: {out / 'report.html'}" in answer.out
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert page.count("<td>bare forecaster</td>") == len(PHASES)
     assert not re.search(r"""(href|src)\s*=\s*["']https?:|<script|<link""", page)
     assert len(page) < 1_000_000

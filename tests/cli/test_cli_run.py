@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "600 rows of 2 channels, 0 missing time stamps inserted" in answer.out
     assert {path.name for path in out.iterdir()} == {"forecasts.csv", "summary.json", "report.html"}
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
+    assert re.search(r"^\d+ episodes? of warnings.*:$", answer.out, re.MULTILINE)
     assert "500 rows, 2024-01-01T00:00:00 to 2024-01-21T19:00:00" in page
 
 

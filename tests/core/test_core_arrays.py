@@ -43,7 +43,8 @@ def moved(value: Any, convert: Any) -> Any:
             value, **{f.name: moved(getattr(value, f.name), convert) for f in dataclasses.fields(value)}
         )
     if isinstance(value, tuple):
-        return tuple(moved(item, convert) for item in value)
+        items = [moved(item, convert) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return convert(value) if isinstance(value, np.ndarray) else value
 
 
@@ -82,7 +83,7 @@ def test_torch_equals_numpy(options: dict[str, Any]) -> None:
     torch_run = drive(online_rules(on_torch, cal.settings, CHANNELS, cal.season), *tensors)
     for ours, theirs in zip(numpy_run, torch_run, strict=True):
         assert isinstance(theirs.correction, torch.Tensor)
-        for name in ("correction", "gate", "sd", "half_widths"):
+        for name in ("correction", "gate", "sd", "half_widths", "expected_error"):
             np.testing.assert_allclose(getattr(theirs, name).numpy(), getattr(ours, name), rtol=1e-9, atol=1e-12)
         found = terms(theirs)
         for name, value in terms(ours).items():
@@ -101,7 +102,7 @@ def test_fifty_series_together_equal_fifty_alone() -> None:
     for number, (source, stream) in enumerate(zip(sources, streams, strict=True)):
         lanes = slice(number * CHANNELS, (number + 1) * CHANNELS)
         for fleet, alone in zip(together, drive(online_rules(source, settings, CHANNELS, 12), *stream), strict=True):
-            for name in ("correction", "gate", "sd", "half_widths"):
+            for name in ("correction", "gate", "sd", "half_widths", "expected_error"):
                 np.testing.assert_allclose(getattr(fleet, name)[lanes], getattr(alone, name), rtol=1e-10, atol=1e-13)
             found = terms(fleet)
             for name, value in terms(alone).items():
@@ -118,7 +119,8 @@ def joined(sources: list[SourceFit]) -> SourceFit:
             names = [f.name for f in dataclasses.fields(first)]
             return dataclasses.replace(first, **{name: stacked([getattr(v, name) for v in values]) for name in names})
         if isinstance(first, tuple):
-            return tuple(stacked(list(items)) for items in zip(*values, strict=True))
+            parts = [stacked(list(items)) for items in zip(*values, strict=True)]
+            return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
         return np.concatenate(values) if isinstance(first, np.ndarray) else first
 
     whole: SourceFit = stacked(sources)

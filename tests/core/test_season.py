@@ -1,9 +1,12 @@
 """The season of series whose season is known."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from ompb.season import find_season
+from ompb.season import SHARE, SPAN, WITHIN, _clearest, _less_moving_average, find_season
 from ompb.types import Floats
 
 
@@ -66,3 +69,44 @@ def test_little_or_nothing_to_go_by(rows: int) -> None:
     assert find_season(np.ones((rows, 2))) is None
     assert find_season(np.full((rows, 1), np.nan)) is None
     assert find_season(np.arange(float(rows))[:, None]) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_week_under_a_random_walk_is_found(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    week = np.sin(2 * np.pi * np.arange(1200) / 7)[:, None]
+    walk = np.cumsum(0.3 * chance.normal(size=(1200, 1)), axis=0)
+    values = week + 0.3 * chance.normal(size=(1200, 1)) + walk
+    assert find_season(values) == 7
+
+
+def test_the_moving_average_is_that_of_the_known_cells_around() -> None:
+    values = np.random.default_rng(0).normal(size=(60, 2)) + 100
+    values[10:14] = values[30, 1] = np.nan
+    around = [np.nanmean(values[max(0, row - 5) : row + 5], axis=0) for row in range(60)]
+    np.testing.assert_allclose(_less_moving_average(values, 10), values - around, atol=1e-10)
+
+
+@pytest.mark.parametrize("memory", [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0])
+def test_what_a_moving_average_leaves_of_wandering_is_no_season(memory: float) -> None:
+    """Random walks and AR series, 120 of each kind; without the average, a few of the long ones seem to have one."""
+    chance = np.random.default_rng(int(1000 * memory))
+    for rows in (200, 400, 800, 1600, 3000, 6000):
+        series = np.zeros((rows, 20))
+        for row in range(1, rows):
+            series[row] = memory * series[row - 1] + chance.normal(size=20)
+        span = min(SPAN, int(SHARE * rows))
+        flat = _less_moving_average(series, span)
+        found = [_clearest(flat[:, [one]], int(WITHIN * span)) for one in range(20)]
+        assert found == [None] * 20
+
+
+@pytest.mark.skipif("OMPB_DATA" not in os.environ, reason="OMPB_DATA does not name the data folder")
+@pytest.mark.parametrize(("name", "season"), [("opsd_daily", 7), ("wikipedia", 7), ("dam_price", 24), ("evap", 24)])
+def test_real_series_with_slow_movements(name: str, season: int) -> None:
+    file = Path(os.environ["OMPB_DATA"]) / "rehearsal" / f"{name}.csv"
+    if not file.exists():
+        pytest.skip(f"no {file.name} in the data folder")
+    values = np.genfromtxt(file, delimiter=",", skip_header=1)
+    values = values.reshape(len(values), -1)
+    assert [find_season(values[: len(values) * part // 4]) for part in (1, 2, 3, 4)] == [season] * 4

@@ -23,7 +23,7 @@ def test_a_bare_run_is_reported_over_row_numbers(tmp_path: Path) -> None:
     path = ompb.report(run, tmp_path / "new" / "page.html", title="Mine & yours")
     page = path.read_text(encoding="utf-8")
     assert "<h1>Mine &amp; yours</h1>" in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert "<td>running bias</td>" in page
     study = Study.of(run)
     assert (study.phases[0].first, study.phases[0].stop) == (CONTEXT - 1, len(rows))

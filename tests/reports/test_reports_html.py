@@ -1,20 +1,24 @@
+import json
 import re
 from dataclasses import replace
 from datetime import date
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 from small_study import renamed, small_study
 
+from ompb import Alert, Episode
 from ompb.reports import report
+from ompb.reports.figures import warning_figure
 from ompb.reports.html import html_report
-from ompb.reports.summary import share_above_sentence, three_decimals
+from ompb.reports.summary import share_above_sentence, summary, three_decimals
 
 
 def test_page_holds_tables_figures_and_facts() -> None:
     study = small_study()
     page = html_report(study)
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 4 + bool(study.run.warnings)
     assert "<h1>A &lt;small&gt; run</h1>" in page
     for lines in study.scores().values():
         for line in lines:
@@ -47,9 +51,40 @@ def test_in_sample_certificates_are_marked() -> None:
 
 def test_without_certificates_there_are_three_figures_and_a_sentence() -> None:
     page = html_report(small_study(certificate=False))
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 3 + bool(small_study(certificate=False).run.warnings)
     assert "made without certificates" in page
     assert "changed options</td><td>certificate = False</td>" in page
+
+
+def alerts() -> tuple[Episode, ...]:
+    start = np.datetime64("2024-01-03T00", "us")
+    level = Alert("level", 48, 60, start, ("channel 0",), 4_321.0)
+    errors = Alert("errors", 50, 55, start, ("channel 0", "channel 1"), 1e6)
+    return Episode(48, 60, (errors, level)), Episode(120, 130, (Alert("inputs", 120, 130, start, ("channel 1",), 2e3),))
+
+
+def test_episodes_of_warnings_are_listed_drawn_and_told() -> None:
+    study = small_study()
+    warned = replace(study, run=replace(study.run, warnings=alerts()))
+    page = html_report(warned)
+    assert page.count("<svg") == 5
+    cells = ("2024-01-03T00:00:00", "2024-01-03T12:00:00", "errors, level", "over a million", "channel 0, channel 1")
+    assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+    (panel,) = warning_figure(warned).axes
+    drawn = {str(line.get_label()): line for line in panel.lines if not str(line.get_label()).startswith("_")}
+    assert set(drawn) == {"inputs", "level", "errors"}
+    assert list(np.asarray(drawn["level"].get_ydata())) == [4_321.0]
+    assert warned.warnings_told() == ["2 episodes of warnings:", *map(str, alerts())]
+    tree = summary(warned)
+    assert tree["warnings"][0]["alerts"][1]["since_time"] == "2024-01-03T00:00:00"
+    assert json.loads(json.dumps(tree)) == tree
+
+
+def test_a_calm_run_says_so() -> None:
+    study = small_study()
+    calm = replace(study, run=replace(study.run, warnings=()))
+    assert "There was none in this run." in html_report(calm)
+    assert calm.warnings_told() == ["No warnings."]
 
 
 def test_page_needs_no_network_and_its_identifiers_are_unique() -> None:

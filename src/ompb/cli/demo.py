@@ -48,6 +48,8 @@ def demo(
     with progress("Making the series") as bar:
         study = demo_study(seed, bar.follow)
     show_scores(study)
+    for sentence in study.warnings_told():
+        say(sentence)
     say(f"Report: {report(study, out / 'report.html')}")
     if picture is not None:
         write_picture(study, picture)

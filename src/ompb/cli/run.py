@@ -110,5 +110,7 @@ def run(
     show_scores(followed)
     if sentence := followed.hidden_sentence():
         say(sentence)
+    for sentence in followed.warnings_told():
+        say(sentence)
     for name, path in write_results(followed, out, file_format.value).items():
         say(f"{name}: {path}")

@@ -15,7 +15,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.backbone import NAME, Backbone
 from ompb.core.members.bias import Bias
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Voices
-from ompb.core.members.head import SourceHead
+from ompb.core.members.head import Heads, SourceHead
 from ompb.core.members.memory import Memory
 from ompb.core.members.profile import Profile
 from ompb.core.members.regression import WindowRegression
@@ -85,6 +85,20 @@ class Mixture:
     def see(self, view: View) -> tuple[Array, ...]:
         """What each member needs of n windows."""
         return tuple(member.see(view) for member in self.members)
+
+    def whitened(self, seen: tuple[Array, ...]) -> Array | None:
+        """The whitened features (N, F) among what members see of one window; None without a head."""
+        return None if self._head is None else seen[self._head][:, 0]
+
+    @property
+    def has_head(self) -> bool:
+        """Whether features are whitened."""
+        return self._head is not None
+
+    @cached_property
+    def _head(self) -> int | None:
+        """The place of the heads among the members."""
+        return next((place for place, member in enumerate(self.members) if isinstance(member, Heads)), None)
 
     def speak(self, states: States, seen: tuple[Array, ...]) -> Chorus:
         """What all voices say of n windows."""

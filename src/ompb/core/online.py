@@ -16,12 +16,14 @@ from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
+from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import IntervalRule, IntervalState
 from ompb.core.ledger import Entry, Ledger
 from ompb.core.mixture import Mixture, States
+from ompb.core.warnings import Warnings, WarningState
 
 
 class Issued(NamedTuple):
@@ -32,6 +34,7 @@ class Issued(NamedTuple):
     novelty: Array | None  # (N,); None without memory
     sd: Array  # (N, H)
     half_widths: Array  # (N, levels)
+    expected_error: Array  # mean absolute error over the leads: (N,)
     certificate: Reading | None
 
 
@@ -55,6 +58,8 @@ class OnlineState(NamedTuple):
     ledger: Ledger
     certificate: CertificateState | None
     realised: RealisedState
+    expected: ExpectedState
+    warnings: WarningState
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Online:
     guard: Guard
     certifier: Certifier | None
     realised: RealisedRisks
+    expected: ExpectedErrors
+    warnings: Warnings
     base_variance: Array  # mean squared error of the bare forecaster on the source: (N, H)
     patience: int  # rows that a label may be late
     learns: bool  # False: members and gate stay as the source left them
@@ -87,6 +94,8 @@ class Online:
             ledger=Ledger.empty(like, len(self.mixture.names) + self.gate.discounts.shape[0], self.patience),
             certificate=None if self.certifier is None else self.certifier.start(members),
             realised=self.realised.start(like),
+            expected=self.expected.start(like),
+            warnings=self.warnings.start(),
         )
 
     def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array | None, GuardState]:
@@ -112,6 +121,10 @@ class Online:
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
             realised=self.realised.learn(state.realised, row, labels.issued_error, labels.observed),
+            expected=self.expected.learn(state.expected, labels.issued_error, page.precision, labels.observed),
+            warnings=self.warnings.reveal(
+                state.warnings, labels.issued_error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
+            ),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -167,6 +180,7 @@ class Online:
             novelty=novelty,
             sd=sd,
             half_widths=self.intervals.half_widths(state.intervals),
+            expected_error=self.expected.of(state.expected, sd),
             certificate=reading,
         )
         return issued, OnlineState(
@@ -178,6 +192,8 @@ class Online:
             ledger=state.ledger,
             certificate=certificate,
             realised=state.realised,
+            expected=state.expected,
+            warnings=self.warnings.issue(state.warnings, origin, rows, self.mixture.whitened(seen), novelty),
         )
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:

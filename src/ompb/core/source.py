@@ -12,6 +12,7 @@ from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import learners
+from ompb.core.warnings import SourceSignals
 from ompb.shapes import Shape
 
 # Least mean squared error of the bare forecaster, in squared source standard deviations: a perfect one stays finite.
@@ -28,6 +29,7 @@ class SourceFit:
     usual: Usual | None  # None without memory
     windows: CertificateWindows
     scales: Scales
+    signals: SourceSignals
 
 
 class SourceLearner:

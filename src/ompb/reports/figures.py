@@ -1,4 +1,4 @@
-"""The four pictures of a finished run, and the one of them that a README shows.
+"""The pictures of a finished run, and the one of them that a README shows.
 
 Every function returns a matplotlib ``Figure`` and leaves no global state behind.
 """
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from ompb.core.record import RAREST
 from ompb.datasets.times import with_future
 from ompb.diagnosis import proxy_loss
 from ompb.errors import OptionError
@@ -39,6 +40,14 @@ CURVES: dict[str, dict[str, Any]] = {
 }
 TERMS = (("source risk", SKY), ("complexity (gamma)", ORANGE), ("half the disagreement", PURPLE))
 CHANNEL_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, YELLOW)
+
+# Of the warnings: what saw something.
+SIGNALS: dict[str, dict[str, Any]] = {
+    "inputs": {"color": BLUE, "marker": "o", "linewidth": 0},
+    "level": {"color": GREEN, "marker": "s", "linewidth": 0},
+    "errors": {"color": VERMILION, "marker": "^", "linewidth": 0},
+    "novelty": {"color": PURPLE, "marker": "D", "linewidth": 0},
+}
 
 MOST_POINTS = 1200  # of a line: about one per pixel; more cannot be seen and would make the file large
 WIDTH_INCHES, PANEL_INCHES = 9.6, 3.2
@@ -84,6 +93,14 @@ def gate_figure(study: Study) -> Figure:
     """The gate of every channel over time; of many channels, the median and where most of them lie."""
     figure, panel = _one_panel()
     _draw_gates(panel, study)
+    return figure
+
+
+@rc_context(STYLE)
+def warning_figure(study: Study) -> Figure:
+    """Episodes of warnings on the time axis, one line for each signal, as high as they are rare."""
+    figure, panel = _one_panel()
+    _draw_warnings(panel, study)
     return figure
 
 
@@ -176,6 +193,24 @@ def _draw_gates(panel: Any, study: Study) -> None:
         panel.plot(x, middle, color=BLUE, label="median channel")
     panel.set_ylabel("gate\n(0 = bare, 1 = fully corrected)")
     panel.set_ylim(-0.02, 1.02)
+    _finish(panel, study)
+
+
+def _draw_warnings(panel: Any, study: Study) -> None:
+    alerts = [alert for episode in study.run.warnings for alert in episode.alerts]
+    for signal, style in SIGNALS.items():
+        seen = [alert for alert in alerts if alert.signal == signal]
+        if seen:
+            rarity = [alert.rows_between for alert in seen]
+            panel.plot(study.times[[alert.since for alert in seen]], rarity, label=signal, **style)
+    for episode in study.run.warnings:
+        ends = study.times[[episode.since, episode.newest]]
+        panel.axvspan(*ends, color=ORANGE, alpha=0.25, linewidth=0.5)
+    first, last = study.times[[study.run.origins[0], len(study.rows) - 1]]
+    panel.set_xlim(first, last)
+    panel.set_yscale("log")
+    panel.set_ylim(study.calibrator.settings.warning_rows, 1.5 * RAREST)
+    panel.set_ylabel("rows between two times that\na calm stream does so")
     _finish(panel, study)
 
 

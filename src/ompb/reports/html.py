@@ -13,10 +13,14 @@ from io import StringIO
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save
+from ompb.core.record import RAREST
+from ompb.episodes import Episode
+from ompb.names import listed
+from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save, warning_figure
 from ompb.reports.summary import COLUMNS, LARGE_ERROR, realised_sentence, share_above_sentence, three_decimals
 from ompb.settings import Settings
 from ompb.studies import BARE, OMPB, PhaseScores, Study
+from ompb.times import shown
 from ompb.types import Certificate
 
 STYLE = """
@@ -48,6 +52,9 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem
 """
 
 
+# Episodes of warnings in the table.
+LISTED = 20
+
 ERROR_CAPTION = (
     "How wrong the forecasts were, averaged over the last {season} rows: lower is better. The further the solid line "
     "lies below the dashed one, the more the correction helps."
@@ -63,6 +70,10 @@ GATE_CAPTION = (
     "any outcome, rises where corrections have recently paid off, returns to 0 where they have clearly done harm, and "
     "rests in between where they make no difference."
 )
+WARNING_CAPTION = (
+    "When the stream was not what it was. Coloured spans are episodes; each mark is a signal at the row where its "
+    "warning began, the higher the rarer in a calm stream."
+)
 FAN_CAPTION = (
     "Some forecasts of {channel}: the last of each phase, or of each third of the run. Dots inside the bands are "
     "outcomes that the intervals foresaw."
@@ -75,6 +86,7 @@ def html_report(study: Study) -> str:
     sections = (
         _section("In short", _in_short(study, scores)),
         _section("Scores", _scores(scores)),
+        _section("Warnings", _warnings(study)),
         _section("Pictures", _figures(study)),
         _section("What is guaranteed, and what is not", _guarantees(study)),
         _section("Settings", _settings(study)),
@@ -159,6 +171,35 @@ def _score_line(line: PhaseScores) -> str:
     return f"<tr{ours}><td>{escape(line.name)}</td>{cells}</tr>"
 
 
+# Warnings
+
+
+def _warnings(study: Study) -> str:
+    rows, episodes = study.calibrator.settings.warning_rows, study.run.warnings
+    explanation = (
+        f"A signal gives a warning where it does what a calm stream does less than once in {rows:,.0f} rows, by its "
+        "own last rows and the end of the source. Inputs and level are seen before any outcome is known, errors with "
+        "the first outcomes."
+    )
+    if not episodes:
+        return _paragraph(explanation) + _paragraph("There was none in this run.")
+    head = "".join(f"<th>{label}</th>" for label in ("from", "to", "seen in", "once in, rows", "channels"))
+    strongest = study.strongest_episodes(LISTED)
+    body = "\n".join(_episode_line(study, episode) for episode in strongest)
+    rest = len(episodes) - len(strongest)
+    more = _paragraph(f"These are the {LISTED} strongest; {rest} more were weaker.") if rest else ""
+    return f'{_paragraph(explanation)}<div class="scroll"><table>\n<tr>{head}</tr>\n{body}\n</table></div>{more}'
+
+
+def _episode_line(study: Study, episode: Episode) -> str:
+    ends = (shown(study.times[row]) for row in (episode.since, episode.newest))
+    strongest = episode.alerts[0]
+    often = "over a million" if strongest.rows_between > 0.99 * RAREST else f"{strongest.rows_between:,.0f}"
+    seen = ", ".join(alert.signal for alert in episode.alerts)
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in (*ends, seen, often, listed(strongest.channels)))
+    return f"<tr>{cells}</tr>"
+
+
 # Figures
 
 
@@ -166,6 +207,8 @@ def _figures(study: Study) -> str:
     drawings = [(error_figure, ERROR_CAPTION), (gate_figure, GATE_CAPTION), (fan_figure, FAN_CAPTION)]
     if study.run.certificate:
         drawings.insert(1, (certificate_figure, CERTIFICATE_CAPTION))
+    if study.run.warnings:
+        drawings.insert(-1, (warning_figure, WARNING_CAPTION))
     if len(study.run.origins) == 1:
         drawings = drawings[-1:]  # a single forecast has no course over time
     words = {"season": study.smoothing, "channel": study.run.names[0], "above": share_above_sentence(study)}

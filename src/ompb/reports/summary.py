@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from ompb.diagnosis import diagnose, proxy_loss
+from ompb.episodes import Episode
 from ompb.studies import Study
+from ompb.times import shown
 
 # The fields of PhaseScores that tables show, and their headings.
 COLUMNS = {
@@ -79,6 +81,7 @@ def summary(study: Study) -> dict[str, Any]:
         "settings": dataclasses.asdict(calibrator.settings),
         "scores": {phase: [dataclasses.asdict(line) for line in lines] for phase, lines in study.scores().items()},
         "hidden": [dataclasses.asdict(cells) for cells in study.hidden()],
+        "warnings": [_episode(episode) for episode in study.run.warnings],
         "realised": dataclasses.asdict(study.run.realised),
         "realised_risk": realised_sentence(study),
         "certificate": certificate.terms() if certificate else None,
@@ -87,6 +90,14 @@ def summary(study: Study) -> dict[str, Any]:
         "assumptions": list(certificate.assumptions) if certificate else [],
     }
     return {name: _plain(value) for name, value in tree.items()}
+
+
+def _episode(episode: Episode) -> dict[str, Any]:
+    """An episode of warnings, with times as text."""
+    tree = dataclasses.asdict(episode)
+    for alert in tree["alerts"]:
+        alert["since_time"] = None if alert["since_time"] is None else shown(alert["since_time"])
+    return tree
 
 
 def _plain(value: Any) -> Any:

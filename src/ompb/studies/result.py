@@ -10,10 +10,14 @@ import numpy as np
 from ompb.backtest import Run
 from ompb.bench.compare import run_references
 from ompb.calibrator import Calibrator
+from ompb.episodes import Episode
 from ompb.phases import Phase
 from ompb.studies.scores import BARE, OMPB, PhaseScores, score_phase
 from ompb.times import Times, shown
 from ompb.types import Floats
+
+# Episodes of warnings that a sentence tells of.
+TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,19 @@ class Study:
         total = sum(channel.cells for channel in channels)
         where = "; ".join(f"{one.channel}: {one.cells}, from {one.first} to {one.last}" for one in channels)
         return f"{total} cells were too absurd to be believed and were taken as missing ({where})."
+
+    def strongest_episodes(self, most: int) -> list[Episode]:
+        """At most so many episodes of warnings, in time order."""
+        strongest = sorted(self.run.warnings, key=lambda one: -one.alerts[0].rows_between)[:most]
+        return sorted(strongest, key=lambda one: one.since)
+
+    def warnings_told(self) -> list[str]:
+        """How many episodes of warnings there were, then the strongest few in time order, in sentences."""
+        count = len(self.run.warnings)
+        if not count:
+            return ["No warnings."]
+        head = "1 episode of warnings" if count == 1 else f"{count} episodes of warnings"
+        return [f"{head}{f', the {TOLD} strongest' if count > TOLD else ''}:", *map(str, self.strongest_episodes(TOLD))]
 
     def _hidden_by_channel(self) -> Iterator[HiddenCells]:
         for name, cells in zip(self.run.names, self.run.hidden.T, strict=True):

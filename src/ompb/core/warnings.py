@@ -1,0 +1,242 @@
+r"""Warnings: the stream is not what it was. Some signals, each held against its own record.
+
+level: the mean of its newest season, less its running mean, :math:`\sqrt{\overline{(l_c - \bar l_c)^2}}`
+
+errors: a running sum (CUSUM) of first-lead errors e in issued standard deviations,
+:math:`\sqrt s,\; s \leftarrow \max(0, s + \min(\overline{e_c^2 - 2}, 10))`
+
+inputs: the whitened features of the newest window, :math:`\overline{\ln |T \phi_c|^2}`
+
+novelty: how far base forecast and memory are apart, :math:`\overline{\ln r_c}`
+
+Means are over the channels c of a series. All but `errors` speak before any outcome is known. What is usual is learned
+from the end of the source and then from the stream's own last rows (`ompb.core.record`); a signal gives a warning where
+its value is one that a calm stream shows less often than once in `rows` rows. A warning stays until a block of rows has
+passed without another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, NamedTuple
+
+from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.record import BLOCK, Record, line_of
+from ompb.shapes import Shape
+
+# Least scale of a signal's law: in source standard deviations, in issued ones, and in log units.
+LEAST = {"level": 0.01, "errors": 0.1, "inputs": 0.02, "novelty": 0.02}
+# Mean squared error above which the sum of errors rises, and what it rises by at most: one absurd row is no change.
+DRIFT, MOST = 2.0, 10.0
+# Rows over which what is usual of a level or of inputs is a mean.
+MEMORY = 250
+# Rows of the mean level where no season fits into the window.
+SPAN = 24
+# Keeps the logarithm of no novelty at all finite.
+TINY = 1e-300
+NEVER = -1
+
+
+@dataclass(frozen=True)
+class WarningOptions:
+    """Of the warnings."""
+
+    rows: float = 1500.0  # a signal of a calm stream gives a warning once in so many rows
+
+
+class SourceSignals(NamedTuple):
+    """What is usual on the source."""
+
+    record: Record  # of its last rows
+    levels: Annotated[Array, Shape("N 2")]  # the lowest and the highest level of each lane
+    span: int  # rows of a level
+
+    @classmethod
+    def of(cls, windows: Array, span: int, signals: int, series: int = 1) -> SourceSignals:
+        """From windows (N, n, L), before any record."""
+        xp = namespace(windows)
+        levels = xp.mean(windows[..., -span:], axis=-1)
+        ends = xp.stack([xp.min(levels, axis=1), xp.max(levels, axis=1)], axis=-1)
+        return cls(Record.empty(windows, series, signals), ends, span)
+
+
+class WarningState(NamedTuple):
+    """What signals did, and the warnings in force, for S series of N lanes in all."""
+
+    record: Record
+    line: Annotated[Array, Shape("S signals")]  # above it there is a warning
+    usual: Annotated[Array, Shape("N 2")]  # running means of the lanes' levels and inputs
+    erring: Annotated[Array, Shape("S", least=0)]  # the sum of errors
+    lane_erring: Annotated[Array, Shape("N", least=0)]  # ... of each lane by itself
+    since: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of a warning's first alarm
+    newest: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of its newest one; NEVER for none
+    peak: Annotated[Array, Shape("S signals")]  # z of its strongest
+    parts: Annotated[Array, Shape("N signals")]  # what each lane had to do with that one
+    calm: bool  # no warning is in force
+    started: bool  # a window was seen
+
+
+class InForce(NamedTuple):
+    """A warning of one series."""
+
+    signal: str
+    since: int  # row
+    newest: int  # row
+    excess: float  # z
+    parts: Array  # what each of its lanes has to do with it: (C,)
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """The signals of S series of C lanes each."""
+
+    source: SourceSignals
+    channels: int
+    sees_inputs: bool  # whitened features are handed in
+    sees_novelty: bool  # r is handed in
+    options: WarningOptions
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the signals."""
+        return signal_names(self.sees_inputs, self.sees_novelty)
+
+    @cached_property
+    def least(self) -> Array:
+        """Of each signal's scale, (signals,)."""
+        like = self.source.levels
+        return namespace(like).asarray([LEAST[name] for name in self.names], dtype=like.dtype, device=like.device)
+
+    @cached_property
+    def excess(self) -> float:
+        """The z above which there is a warning."""
+        return line_of(self.options.rows)
+
+    @cached_property
+    def newest_rows(self) -> Array:
+        """Weights of the level, (span,)."""
+        return _shares(self.source.levels, self.source.span)
+
+    @cached_property
+    def each_channel(self) -> Array:
+        """Weights of a mean over channels, (C,)."""
+        return _shares(self.source.levels, self.channels)
+
+    def start(self) -> WarningState:
+        """No row of the stream yet."""
+        xp, like, record = namespace(self.source.levels), self.source.levels, self.source.record
+        lanes, signals = like.shape[0], len(self.names)
+        series = lanes // self.channels
+        never = xp.full((series, signals), NEVER, dtype=xp.int64, device=like.device)
+        return WarningState(
+            record=record,
+            line=record.line(self.excess),
+            usual=zeros(like, lanes, 2),
+            erring=zeros(like, series),
+            lane_erring=zeros(like, lanes),
+            since=never,
+            newest=never,
+            peak=zeros(like, series, signals),
+            parts=zeros(like, lanes, signals),
+            calm=True,
+            started=False,
+        )
+
+    def reveal(self, state: WarningState, error: Array, observed: Array) -> WarningState:
+        """Once first-lead errors (N,) in issued standard deviations are known: 0 but where ``observed`` (N,) is 1.
+
+        A sum in time order takes no error that comes late.
+        """
+        xp = namespace(error)
+        rise = error * error - DRIFT * observed
+        erring = state.erring + xp.minimum(self._over_channels(rise[:, None])[:, 0], MOST)
+        lanes = state.lane_erring + xp.minimum(rise, MOST)
+        return state._replace(erring=xp.maximum(erring, 0.0), lane_erring=xp.maximum(lanes, 0.0))
+
+    def issue(
+        self, state: WarningState, row: int, windows: Array, whitened: Array | None, novelty: Array | None
+    ) -> WarningState:
+        """Once the windows (N, L) of the newest row are known, with their features (N, F) and r (N,)."""
+        xp = namespace(windows)
+        now = zeros(windows, windows.shape[0], 2)
+        now[:, 0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
+        if whitened is not None:
+            now[:, 1] = xp.log(xp.vecdot(whitened, whitened))  # one feature is 1, so they are never all zero
+        usual = state.usual if state.started else self._first_usual(now)
+        off = now - usual
+        lanes = zeros(windows, windows.shape[0], len(self.names))
+        lanes[:, 0] = off[:, 0] ** 2
+        if self.sees_inputs:
+            lanes[:, 2] = now[:, 1]
+        if novelty is not None:
+            lanes[:, -1] = xp.log(novelty + TINY)
+        signals = self._over_channels(lanes)
+        signals[:, 1] = state.erring
+        signals[:, :2] = xp.sqrt(signals[:, :2])
+        record = state.record.with_row(signals, self.least)
+        after = WarningState(
+            record,
+            record.line(self.excess) if record.is_news else state.line,
+            usual + off / MEMORY,
+            *state[3:-1],
+            started=True,
+        )
+        above = signals > state.line
+        if state.calm and not int(xp.count_nonzero(above)):
+            return after
+        lanes[:, 0], lanes[:, 1] = xp.abs(off[:, 0]), state.lane_erring
+        if self.sees_inputs:
+            lanes[:, 2] = off[:, 1]
+        return self._warned(after, row, state.record.excess(signals), above, lanes)
+
+    def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
+        """The warnings of one series at a row, strongest first."""
+        if state.calm:
+            return []
+        lanes = slice(series * self.channels, (series + 1) * self.channels)
+        found = [
+            InForce(name, int(state.since[series, g]), newest, float(state.peak[series, g]), state.parts[lanes, g])
+            for g, name in enumerate(self.names)
+            if (newest := int(state.newest[series, g])) != NEVER and row - newest <= BLOCK
+        ]
+        return sorted(found, key=lambda one: -one.excess)
+
+    def _over_channels(self, lanes: Array) -> Array:
+        """Means over the lanes of each series: (N, any) to (S, any)."""
+        xp = namespace(lanes)
+        return xp.matmul(self.each_channel, xp.reshape(lanes, (-1, self.channels, lanes.shape[1])))
+
+    def _first_usual(self, now: Array) -> Array:
+        """What is usual when the first window is seen: a level that the source has had is as usual as any."""
+        xp = namespace(now)
+        nearest = xp.minimum(xp.maximum(now[:, 0], self.source.levels[:, 0]), self.source.levels[:, 1])
+        return xp.stack([nearest, now[:, 1]], axis=-1)
+
+    def _warned(self, state: WarningState, row: int, excess: Array, above: Array, parts: Array) -> WarningState:
+        """The state once some signals (S, signals) lie above their line, or did so lately."""
+        xp = namespace(excess)
+        going_on = (state.newest != NEVER) & (row - state.newest <= BLOCK)
+        stronger = above & (~going_on | (excess > state.peak))
+        return state._replace(
+            since=xp.where(above & ~going_on, row, state.since),
+            newest=xp.where(above, row, state.newest),
+            peak=xp.where(stronger, excess, state.peak),
+            parts=xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
+            calm=not bool(xp.any(going_on | above)),
+        )
+
+
+def _shares(like: Array, count: int) -> Array:
+    """Weights of a mean, (count,)."""
+    return namespace(like).full((count,), 1 / count, dtype=like.dtype, device=like.device)
+
+
+def signal_names(sees_inputs: bool, sees_novelty: bool) -> tuple[str, ...]:
+    """In the order of their places."""
+    return ("level", "errors") + ("inputs",) * sees_inputs + ("novelty",) * sees_novelty
+
+
+def level_span(season: int | None, context: int) -> int:
+    """Rows of the level: a season, or `SPAN` where none fits into the window."""
+    return season if season is not None and season <= context else min(SPAN, context)
