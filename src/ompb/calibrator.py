@@ -244,6 +244,7 @@ def online_rules(source: SourceFit, settings: Settings, channels: int, season: i
     reader = reader_of(mixture, settings, channels)
     horizon = int(source.base_variance.shape[1])
     gate = Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options())
+    novelty = novelty_of(source, mixture)
     certifier = Certifier(reader, source.windows, source.scales, settings.certificate_options())
     return Online(
         features=source.features,

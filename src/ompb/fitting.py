@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from ompb import checks
-from ompb.calibrator import Calibrator, Progress, mixture_of, reader_of
+from ompb.calibrator import Calibrator, Progress, mixture_of, online_rules, reader_of
 from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.evidence import Usual
