@@ -185,7 +185,8 @@ def read_learning(
 
 def evenly(origins: Origins) -> Origins:
     """At most `SPREAD` of them, spread evenly."""
-    return origins[np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))]
+    places = np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))
+    return np.asarray(origins[places])
 
 
 def one_of_every(every: int, count: int) -> Origins:

@@ -350,8 +350,9 @@ class Stream:
         mean = np.where(issued.gate > 0, moved, base)
         sd = cal.scale * issued.sd.T
         widths = np.ascontiguousarray(issued.half_widths.T)
-        for array in (mean, base, issued.gate, sd, widths):
-            array.flags.writeable = False
+        for array in (mean, base, issued.gate, sd, widths, issued.novelty):
+            if array is not None:
+                array.flags.writeable = False
         return Forecast(
             origin=origin,
             times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
