@@ -119,7 +119,7 @@ class Twin:
             by_speed = []
             for discount, caution in zip(DISCOUNTS, CAUTIONS, strict=True):
                 losses, rows = of(discount, 1)
-                if rows == 0 and against == 0:
+                if rows == 0 and against == 0 and self.mode != "open":
                     by_speed.append([1.0, 0.0, 0.0])
                 else:
                     by_speed.append(belief(prior, losses, rows, caution))
@@ -194,6 +194,7 @@ def test_closed_before_any_outcome_and_when_the_backbone_is_far_better(mode: Gat
     learner.tell(np.ones((9, 2, 3, HORIZON)) * [[1.0], [9.0], [9.0]])
     np.testing.assert_array_equal(learner.weights(), [[1, 0, 0]] * 2)
     opened = gate("open")
+    np.testing.assert_allclose(opened.weights(), [[0, 0.75, 0.25]] * 2)
     opened.tell(np.ones((9, 2, 3, HORIZON)) * [[1.0], [9.0], [9.0]])
     assert (opened.weights()[:, 0] == 0).all()
 
