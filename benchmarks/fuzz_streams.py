@@ -100,9 +100,10 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
         "online": (True, True, False),
         "patience": (0, 1, 3, 32),
         "gate": ("channel", "shared", "open"),
-        "gate_discount": (0.997, 1.0, 0.1),
         "evidence": (12.0, 1e4, 0.01),
-        "caution": (200.0, 1e-3),
+        "novelty": (4.0, 0.0, 100.0),
+        "novelty_fade": (10.0, 1e-3, 1e6),
+        "spans": ((1,), (1, 2, 4, 6), (1, 3)),
         "guard": (20.0, 20.0, 3.0, None),
         "guard_rows": (6, 0, 1),
         "certificate": (True, True, False),
@@ -116,7 +117,13 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
         "conformal_rate": (0.05, 0.0, 1.0),
     }
     chosen = [name for name in choices if rng.random() < 0.4]
-    return {name: choices[name][rng.integers(len(choices[name]))] for name in chosen}
+    found = {name: choices[name][rng.integers(len(choices[name]))] for name in chosen}
+    speeds: tuple[dict[str, Any], ...] = (
+        {},
+        {"gate_discounts": (1.0,), "cautions": (200.0,)},
+        {"gate_discounts": (0.1, 0.9, 1.0), "cautions": (1e-3, 1.0, 200.0)},
+    )
+    return found | speeds[rng.integers(len(speeds))]
 
 
 def source_rows(rng: np.random.Generator, count: int, channels: int) -> Floats:
@@ -154,6 +161,11 @@ def live(rng: np.random.Generator, cal: ompb.Calibrator, folder: Path, tally: Ta
     stream = cal.stream(forecaster)
     timed, time = cal.grid is not None and rng.random() < 0.7, 0
     level = cal.centre
+    if rng.random() < 0.3:
+        time = int(rng.integers(1, 3 * cal.context + 2))
+        known = np.stack([live_row(rng, cal, level)[: cal.channels] for _ in range(time)])
+        remember = partial(stream.remember, known, times=np.arange(time) if timed else None, replay=rng.random() < 0.3)
+        attempt(stream, "history", remember, tally)
     for _ in range(int(rng.integers(10, 60))):
         if rng.random() < 0.02:
             level = level + cal.scale * rng.choice([-1, 1]) * 10.0 ** rng.uniform(0, 7)

@@ -77,11 +77,11 @@ def fit(
         return CertificateWindows.of(mixture, view, batch.outcomes, len(rows.names))
 
     scales = Scales.of(reader_of(mixture, settings, len(rows.names)), seen(spread), settings.tau_d_factor)
-    usual = usual_distance(table, split, features, members)
+    certificate, unlearned = read_certificate(table, split, stride, every)
+    usual = usual_distance(unlearned, features, members)
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], level_span(season, context), len(names))
-    certified = seen(read_certificate(table, split, stride))
-    fitted = SourceFit(features, members, learner.base_variance(), usual, certified, scales, signals)
+    fitted = SourceFit(features, members, learner.base_variance(), usual, seen(certificate), scales, signals)
     uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names), season)
     fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
     return Calibrator(
@@ -180,7 +180,8 @@ def read_learning(
 
 def evenly(origins: Origins) -> Origins:
     """At most `SPREAD` of them, spread evenly."""
-    return np.asarray(origins[np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))])
+    places = np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))
+    return np.asarray(origins[places])
 
 
 def one_of_every(every: int, count: int) -> Origins:
@@ -196,32 +197,30 @@ def one_of_every(every: int, count: int) -> Origins:
     return np.minimum(numbers * every + (every * share).astype(np.int64), count - 1)
 
 
-def read_certificate(table: Source, split: int, stride: int) -> Batch:
-    """Windows that lie, outcome and all, after the split, at least ``stride`` rows apart."""
+def read_certificate(table: Source, split: int, stride: int, every: int) -> tuple[Batch, Batch]:
+    """Windows that lie, outcome and all, after the split: those at least ``stride`` rows apart, and the spread ones."""
     rows = len(table.rows.values)
     spoken = table.origins(split + table.context - 1, rows - table.horizon)
     chosen: list[int] = []
     for origin in spoken.tolist():
         if not chosen or origin - chosen[-1] >= stride:
             chosen.append(origin)
-    batches = list(table.batches(np.asarray(chosen, dtype=np.int64)))
-    known = Batch.join(batches).with_outcome() if batches else None
-    if known is None or not len(known):
+    spread = evenly(spoken[one_of_every(every, len(spoken))])
+    batches = list(table.batches(np.union1d(np.asarray(chosen, dtype=np.int64), spread)))
+    asked = Batch.join(batches) if batches else None
+    known = None if asked is None else asked.take(np.isin(asked.origins, chosen)).with_outcome()
+    if asked is None or known is None or not len(known):
         raise NotFiniteError(
             f"rows {split} to {rows - 1} of the source, kept for the certificate, have no forecast whose outcome is "
             "known; pass a source whose end is not missing, or say with unseen= which part to keep."
         )
-    return known
+    return known, asked.take(np.isin(asked.origins, spread))
 
 
-def usual_distance(table: Source, split: int, features: FeatureMap, members: tuple[Member, ...]) -> Usual | None:
-    """How far base forecasts and memory are apart on windows after the split; None without either."""
+def usual_distance(unlearned: Batch, features: FeatureMap, members: tuple[Member, ...]) -> Usual | None:
+    """How far base forecasts and memory are apart on windows that nothing was learned from; None without memory."""
     memory = next((member for member in members if isinstance(member, Memory)), None)
-    spoken = table.origins(split + table.context - 1, len(table.rows.values))
-    if memory is None or not spoken.size:
-        return None
-    batch = Batch.join(list(table.batches(evenly(spoken))))
-    return Usual.of(memory, features, batch.rows, batch.base)
+    return None if memory is None else Usual.of(memory, features, unlearned.rows, unlearned.base)
 
 
 def rehearsed_record(rules: Online, table: Source) -> Record:

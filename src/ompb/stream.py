@@ -22,7 +22,7 @@ from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderErro
 from ompb.inputs import as_future, as_row, as_rows_of
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
 from ompb.shapes import Shape
-from ompb.times import Grid, Stamp, as_stamp, shown
+from ompb.times import Grid, Stamp, Times, as_stamp, shown
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
 from ompb.window import Window
 
@@ -156,21 +156,25 @@ class Stream:
             del mark  # a traceback may keep this frame alive
 
     def remember(self, history: Any, *, times: Any = None, replay: bool = False) -> None:
-        """Take in rows known before the first one: see `Calibrator.stream`."""
-        cal, state = self._calibrator, self._state
-        if state.rows:
-            raise StaleRowError(f"{state.rows} rows have been stepped; history comes before the first one.")
-        table = as_rows_of(history, "history", cal.names, times, cal.grid)
-        stamps = None if cal.grid is None else table.times
-        if replay:
-            for place, row in enumerate(table.values):
-                self.step(row, at=stamps[0] if stamps is not None and not place else None)
-            return
-        believed = np.where(cal.scaler.near(table.values), table.values, np.nan)
-        state = state._replace(history=len(believed), window=Window.of(believed, cal.remembers, cal.centre))
-        if stamps is not None:
-            state = state._replace(timed=True, newest=stamps[-1:].astype(np.int64))
-        self._state = state
+        """Take in rows known before the first one: see `Calibrator.stream`.
+
+        Raises `InputError` for rows or times that cannot be used, `StaleRowError` once there is a row, and whatever
+        `step` raises of one that is replayed. The stream is then as it was.
+        """
+        mark = _Mark()
+        try:
+            self._enter(weakref.ref(mark))
+            cal, state = self._calibrator, self._state
+            if state.rows or state.history:
+                taken = f"{state.rows} rows have been stepped" if state.rows else "the stream has a history"
+                raise StaleRowError(f"{taken}; history comes once, before the first row: start a new stream.")
+            if times is not None and cal.grid is None:
+                raise TimeOrderError("times= means nothing here, as the calibrator was fitted without times.")
+            table = as_rows_of(history, "history", cal.names, times, cal.grid)
+            stamps = None if cal.grid is None else table.times
+            self._state = self._replayed(table.values, stamps) if replay else self._remembering(table.values, stamps)
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def observe(self, at: Any, row: Any) -> None:
         """Take in a row (C,), or some of its cells (NaN elsewhere), that came late, or a revision.
@@ -246,6 +250,26 @@ class Stream:
                 )
             with suppress(ValueError):  # another call has just done so
                 self._calls.remove(earlier)
+
+    def _remembering(self, rows: Floats, stamps: Times | None) -> StreamState:
+        """The state of a stream that knows rows (T, C) and has learned nothing from them."""
+        cal, state = self._calibrator, self._state
+        near = cal.scaler.near(rows)
+        known = np.where(near, rows, np.nan)
+        return state._replace(
+            history=len(rows),
+            timed=stamps is not None,
+            newest=state.newest if stamps is None else stamps[-1:].astype(np.int64),
+            hidden=state.hidden + (~near & ~np.isnan(rows)).sum(axis=0),
+            window=Window.of(known, cal.remembers, cal.centre),
+        )
+
+    def _replayed(self, rows: Floats, stamps: Times | None) -> StreamState:
+        """The state after stepping through rows (T, C)."""
+        stream = copy.copy(self)  # with buffers of its own
+        for place, row in enumerate(rows):
+            stream.step(row, at=None if stamps is None else stamps[place])
+        return stream._state
 
     def _after_gap(self, state: StreamState, rows: int, base: Any) -> StreamState:
         """The state after that many missing rows."""
@@ -363,8 +387,9 @@ class Stream:
         mean = np.where(issued.gate > 0, moved, base)
         sd = cal.scale * issued.sd.T
         widths, expected = np.ascontiguousarray(issued.half_widths.T), cal.scale * issued.expected_error
-        for array in (mean, base, issued.gate, sd, widths, expected):
-            array.flags.writeable = False
+        for array in (mean, base, issued.gate, sd, widths, expected, issued.novelty):
+            if array is not None:
+                array.flags.writeable = False
         return Forecast(
             origin=origin,
             times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),

@@ -10,27 +10,41 @@ import pytest
 
 import ompb
 from ompb.calibrator import online_rules
+from ompb.core.evidence import Usual
 from ompb.core.members.head import SourceHead
+from ompb.core.members.memory import Memory
 from ompb.core.online import Issued, Online
 from ompb.core.source import SourceFit
 from ompb.datasets.synthetic import shifted_stream
 
 CONTEXT, HORIZON, SEASON, CHANNELS = 24, 6, 12, 2
+SPANS = (1, 2, 4)
+REMEMBERED = SPANS[-1] * CONTEXT
+ISSUED = ("correction", "gate", "novelty", "sd", "half_widths", "expected_error")
 
 
 def small_calibrator(seed: int, **options: Any) -> tuple[ompb.Calibrator, Any]:
     source, target = shifted_stream("level", seed, 500, 120, CHANNELS, SEASON)
     forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
     return ompb.Calibrator.fit(
-        forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON, discounts=(0.98, 0.999), **options
+        forecaster,
+        source,
+        context=CONTEXT,
+        horizon=HORIZON,
+        season=SEASON,
+        discounts=(0.98, 0.999),
+        spans=SPANS,
+        **options,
     ), (forecaster, target)
 
 
 def inputs(cal: ompb.Calibrator, forecaster: Any, target: Any) -> tuple[Any, Any, Any]:
-    """Standardised rows (T, N), windows (T, N, L) and base forecasts (T, N, H), with some cells missing."""
+    """Standardised rows (T, N), those that are remembered (T, N, R) and base forecasts (T, N, H), some cells missing."""
     origins = np.arange(CONTEXT - 1, len(target))
-    windows = target[origins[:, None] + np.arange(1 - CONTEXT, 1)]
-    standard = [np.moveaxis((x - cal.centre) / cal.scale, -1, 1) for x in (windows, forecaster(windows))]
+    padded = np.concatenate([np.tile(cal.centre, (REMEMBERED, 1)), target])
+    remembered = padded[REMEMBERED + origins[:, None] + np.arange(1 - REMEMBERED, 1)]
+    answers = forecaster(remembered[:, -CONTEXT:])
+    standard = [np.moveaxis((x - cal.centre) / cal.scale, -1, 1) for x in (remembered, answers)]
     rows = (target[origins] - cal.centre) / cal.scale
     rows[20, 0] = rows[21, 1] = rows[21, 0] = np.nan
     return rows, *standard
@@ -49,7 +63,7 @@ def moved(value: Any, convert: Any) -> Any:
 
 
 def drive(rules: Online, rows: Any, windows: Any, base: Any) -> list[Issued]:
-    """Rows on time, one cell late, and one origin without a forecast."""
+    """Rows on time, one cell late, and one origin without a forecast, while the memory grows."""
     state = rules.start()
     issued = []
     for t in range(len(rows)):
@@ -57,7 +71,7 @@ def drive(rules: Online, rows: Any, windows: Any, base: Any) -> list[Issued]:
         if t == 40:
             state = rules.pass_over(state, t)
             continue
-        one, state = rules.issue(state, t, windows[t], base[t])
+        one, state = rules.issue(state, t, windows[t], base[t], CONTEXT + t)
         issued.append(one)
         if t == 23:
             _, state = rules.reveal_late(state, 21, 23, rows[22])
@@ -83,7 +97,7 @@ def test_torch_equals_numpy(options: dict[str, Any]) -> None:
     torch_run = drive(online_rules(on_torch, cal.settings, CHANNELS, cal.season), *tensors)
     for ours, theirs in zip(numpy_run, torch_run, strict=True):
         assert isinstance(theirs.correction, torch.Tensor)
-        for name in ("correction", "gate", "sd", "half_widths", "expected_error"):
+        for name in ISSUED:
             np.testing.assert_allclose(getattr(theirs, name).numpy(), getattr(ours, name), rtol=1e-9, atol=1e-12)
         found = terms(theirs)
         for name, value in terms(ours).items():
@@ -95,19 +109,30 @@ def test_fifty_series_together_equal_fifty_alone() -> None:
     parts = [small_calibrator(seed) for seed in range(50)]
     streams = [inputs(cal, forecaster, target) for cal, (forecaster, target) in parts]
     settings = parts[0][0].settings
-    # the taus are numbers of one series; the fleet shares those of the first
-    sources = [dataclasses.replace(cal.source, scales=parts[0][0].source.scales) for cal, _ in parts]
+    # the taus are numbers of one series, and so is what the memory reads; the fleet shares those of the first
+    sources = [sharing(parts[0][0].source, cal.source, place) for place, (cal, _) in enumerate(parts)]
     rules = online_rules(joined(sources), settings, CHANNELS, 12)
     together = drive(rules, *(np.concatenate([s[i] for s in streams], axis=1) for i in range(3)))
     for number, (source, stream) in enumerate(zip(sources, streams, strict=True)):
         lanes = slice(number * CHANNELS, (number + 1) * CHANNELS)
         for fleet, alone in zip(together, drive(online_rules(source, settings, CHANNELS, 12), *stream), strict=True):
-            for name in ("correction", "gate", "sd", "half_widths", "expected_error"):
+            for name in ISSUED:
                 np.testing.assert_allclose(getattr(fleet, name)[lanes], getattr(alone, name), rtol=1e-10, atol=1e-13)
             found = terms(fleet)
             for name, value in terms(alone).items():
                 if value is not None:
                     np.testing.assert_allclose(found[name][number], value[0], rtol=1e-8, atol=1e-11)
+
+
+def sharing(first: SourceFit, source: SourceFit, number: int) -> SourceFit:
+    """A fit with the taus and the memory of another, but for each channel's own regression and what is usual."""
+    memory = next(member for member in first.members if isinstance(member, Memory))
+    assert len(memory.spans) > 1
+    assert first.usual is not None
+    own = tuple(dataclasses.replace(span, own=span.own * (1 + number / 100)) for span in memory.spans)
+    members = tuple(Memory(own) if isinstance(member, Memory) else member for member in source.members)
+    usual = Usual(first.usual.spread * (1 + number / 10))
+    return dataclasses.replace(source, members=members, usual=usual, scales=first.scales)
 
 
 def joined(sources: list[SourceFit]) -> SourceFit:
@@ -126,4 +151,9 @@ def joined(sources: list[SourceFit]) -> SourceFit:
     whole: SourceFit = stacked(sources)
     head = next(member for member in whole.members if isinstance(member, SourceHead))
     assert head.weights.shape[0] == len(sources) * CHANNELS
-    return dataclasses.replace(whole, features=sources[0].features)  # which is the same for all
+    # what is the same for all
+    shared = next(member for member in sources[0].members if isinstance(member, Memory)).spans
+    stacks = next(member for member in whole.members if isinstance(member, Memory)).spans
+    spans = tuple(dataclasses.replace(one, own=stack.own) for one, stack in zip(shared, stacks, strict=True))
+    members = tuple(Memory(spans) if isinstance(member, Memory) else member for member in whole.members)
+    return dataclasses.replace(whole, members=members, features=sources[0].features)

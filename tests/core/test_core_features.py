@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ompb.core.features import FeatureMap, View, horizon_basis
+from ompb.core.members.bias import Bias
 from ompb.core.members.contract import MemberOptions
+from ompb.core.members.memory import Memory
 from ompb.core.mixture import MEMBERS, Mixture
 from ompb.core.source import SourceLearner
 from ompb.forecasters import SeasonalProfile
@@ -33,6 +35,8 @@ def test_features_are_profile_deviations_and_base_on_the_basis(context: int, hor
     seen = FeatureMap.build(leads, season, context, 10, use_profile=True).view(windows, base)
     phi, profile = seen.features, seen.profile
     np.testing.assert_array_equal(seen.base, base)
+    np.testing.assert_array_equal(seen.rows, windows)
+    assert seen.known == (context,) * 4
     basis = horizon_basis(leads, season, 10)
     expected = SeasonalProfile(horizon, season)(windows.reshape(12, context, 1))[..., 0].reshape(3, 4, horizon)
     level = windows[..., context - context // season * season :].mean(axis=-1, keepdims=True)
@@ -57,7 +61,8 @@ def test_without_a_whole_season_the_level_is_the_last_value(season: int | None) 
     windows, base = rng.normal(size=(2, 1, 24)), rng.normal(size=(2, 1, 8))
     leads = np.arange(8, dtype=np.float64)
     features = FeatureMap.build(leads, season, 24, 5, use_profile=True)
-    _, phi, profile = features.view(windows, base)
+    seen = features.view(windows, base)
+    phi, profile = seen.features, seen.profile
     assert not features.has_profile
     np.testing.assert_array_equal(profile, np.repeat(windows[..., -1:], 8, axis=-1))
     deviations = [fading_mean(windows - windows[..., -1:], memory) for memory in (6, 24)]
@@ -73,10 +78,26 @@ def test_a_level_shift_of_window_and_base_changes_nothing() -> None:
     np.testing.assert_allclose(one.features, other.features, atol=1e-12)
 
 
+def test_rows_before_the_window_change_nothing_but_the_rows() -> None:
+    rng = np.random.default_rng(5)
+    rows, base = rng.normal(size=(2, 3, 70)), rng.normal(size=(2, 3, 6))
+    features = FeatureMap.build(np.arange(6, dtype=np.float64), 12, 30, 10, use_profile=True)
+    longer, window = features.view(rows, base, (200, 50, 3)), features.view(rows[..., -30:], base)
+    np.testing.assert_array_equal(longer.features, window.features)
+    np.testing.assert_array_equal(longer.profile, window.profile)
+    np.testing.assert_array_equal(longer.rows, rows)
+    assert longer.known == (200, 50, 3)
+    assert window.known == (30, 30, 30)
+
+
+# those that learn from windows, and those that need no source; the memory, which reads rows, has tests of its own
+TAUGHT_BY_WINDOWS = tuple(member.tag for member in MEMBERS if member is not Memory)
+
+
 def learned(features: FeatureMap, *blocks: tuple[View, Floats]) -> Mixture:
-    """All members, taught by blocks of windows with their outcomes."""
+    """All members but the memory, taught by blocks of windows with their outcomes."""
     options = MemberOptions(anchor=50.0)
-    learner = SourceLearner(features, tuple(member.tag for member in MEMBERS), options)
+    learner = SourceLearner(features, TAUGHT_BY_WINDOWS, options)
     for seen, outcomes in blocks:
         learner.add(seen, outcomes)
     return Mixture.of(learner.members(), 0.6, options, learner.base_variance())
@@ -86,7 +107,7 @@ def still_forecasts(mixture: Mixture, seen: View) -> dict[str, Floats]:
     """What the voices that never move say of windows, (N, n, H) by name."""
     corrections = mixture.speak(mixture.start(), mixture.see(seen)).corrections
     said = {name: seen.base + corrections[:, place] for place, name in enumerate(mixture.names)}
-    return {name: forecasts for name, forecasts in said.items() if not name.startswith("head")}
+    return {name: forecasts for name, forecasts in said.items() if not name.startswith(("head", Bias.tag))}
 
 
 @pytest.mark.parametrize("season", [12, None])
@@ -95,11 +116,11 @@ def test_the_regression_is_the_ridge_solution_on_what_the_profile_leaves_over(se
     windows, base, outcomes = rng.normal(size=(2, 200, 30)), rng.normal(size=(2, 200, 6)), rng.normal(size=(2, 200, 6))
     features = FeatureMap.build(np.arange(6, dtype=np.float64), season, 30, 4, use_profile=True)
     seen = features.view(windows, base)
-    _, raw, profile = seen
+    raw, profile = seen.features, seen.profile
     blocks = (slice(0, 90), slice(90, 200))
     mixture = learned(features, *((features.view(windows[:, b], base[:, b]), outcomes[:, b]) for b in blocks))
     forecasts = still_forecasts(mixture, seen)
-    assert list(forecasts) == ["backbone", *(["profile"] if season else []), "regression"]
+    assert list(forecasts) == ["backbone", "profile" if season else "persistence", "regression"]
     for n in range(2):
         x = raw[n, :, : features.of_window]
         ridge = 1e-3 * np.trace(x.T @ x) / x.shape[1]
@@ -108,6 +129,9 @@ def test_the_regression_is_the_ridge_solution_on_what_the_profile_leaves_over(se
         np.testing.assert_array_equal(forecasts["backbone"][n], base[n])
         if season:
             np.testing.assert_allclose(forecasts["profile"][n], profile[n], atol=1e-12)
+        else:
+            last = np.repeat(windows[n, :, -1:], 6, axis=1)
+            np.testing.assert_allclose(forecasts["persistence"][n], last, atol=1e-12)
 
 
 def test_the_regression_follows_a_level_shift_and_ignores_the_base_forecast() -> None:

@@ -95,7 +95,7 @@ class _BiasVoice(Voices):
         return view.features[..., :1]  # the constant, whose weight a bias is
 
     def start(self, like: Array) -> BiasState:
-        return BiasState(zeros(self.source, *self.source.shape), zeros(self.source, *self.source.shape))
+        return BiasState(zeros(like, *like.shape), zeros(like, *like.shape))
 
     def speak(self, state: BiasState, seen: Array) -> Speech:
         bias = (WORTH * self.source + state.total) / (WORTH + state.count)
@@ -173,7 +173,8 @@ def forecasts(stream: ompb.Stream, rows: Floats) -> list[ompb.Forecast]:
 def test_the_toys_have_voices_of_their_names() -> None:
     assert fitted().online.mixture.names == ("backbone", "halfway", "bias")
     everyone = fitted(members=(*ompb.Settings().members, "halfway", "bias"))
-    assert everyone.online.mixture.names == ("backbone", "profile", "regression", "head 0.999", "halfway", "bias")
+    ours = ("backbone", "profile", "regression", "head 0.999", "memory", "memory of the channel", "running bias")
+    assert everyone.online.mixture.names == (*ours, "halfway", "bias")
 
 
 def test_a_fixed_member_says_what_its_formula_says() -> None:
@@ -292,7 +293,7 @@ def test_a_file_of_a_toy_that_is_not_imported_is_refused_by_name(tmp_path: Path)
     code = f"import ompb\ntry:\n    {attempt}\nexcept ompb.errors.FormatError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "members = 'halfway'" in done.stdout
-    assert "accepted: one of backbone, head, profile, regression" in done.stdout
+    assert "accepted: one of backbone, running bias, head, memory, persistence, profile, regression" in done.stdout
 
 
 @pytest.mark.parametrize(("family", "tag"), [(MemberState, "bias"), (IntervalState, "gaussian")])

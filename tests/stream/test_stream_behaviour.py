@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import ompb
 from ompb.core.members.head import SourceHead
+from ompb.core.members.memory import Memory
 from ompb.core.posterior import Posterior
 from ompb.datasets.synthetic import shifted_stream
 
@@ -79,7 +80,7 @@ def test_backtest_is_the_stream() -> None:
 
 
 def test_fresh_head_and_closed_gate_return_the_base_bit_for_bit() -> None:
-    cal, forecaster, rows = fit()
+    cal, forecaster, rows = fit(novelty=0.0)
     negative_zero = ompb.Recorded(np.full((len(rows), HORIZON, 2), -0.0))
     first = [f for f in map(cal.stream(negative_zero).step, rows[:CONTEXT]) if f is not None]
     assert first[0].mean.tobytes() == first[0].base.tobytes()
@@ -89,6 +90,26 @@ def test_fresh_head_and_closed_gate_return_the_base_bit_for_bit() -> None:
         if forecast is not None:
             assert forecast.mean.tobytes() == forecast.base.tobytes()
             assert (forecast.gate == 0).all()
+
+
+def test_before_any_outcome_the_gate_opens_where_there_is_novelty_and_nowhere_else() -> None:
+    cal, forecaster, rows = fit()
+    memory = next(member for member in cal.source.members if isinstance(member, Memory))
+    lanes = ((rows[:CONTEXT] - cal.centre) / cal.scale).T
+    said = memory.spans[0].forecasts(lanes[:, None])[:, 0, :HORIZON].T  # a forecaster that is the memory itself ...
+    base = cal.centre + cal.scale * (said + [50.0, 0.0])  # ... in one channel, and far off in the other
+    stream = cal.stream()
+    for row in rows[: CONTEXT - 1]:
+        stream.step(row)
+    first = stream.step(rows[CONTEXT - 1], base=base)
+    assert first is not None
+    assert first.novelty is not None
+    assert first.novelty[0] > 1 >= first.novelty[1]
+    assert first.gate[0] > 0.99
+    assert first.gate[1] == 0
+    assert first.mean[:, 1].tobytes() == first.base[:, 1].tobytes()
+    silent = fit(members=("backbone", "head"))[0].stream(forecaster)
+    assert [f for f in map(silent.step, rows[:CONTEXT]) if f is not None][0].novelty is None
 
 
 def test_gate_closes_when_the_correction_does_not_help() -> None:
@@ -107,7 +128,7 @@ def test_input_is_not_touched_and_forecasts_are_immutable() -> None:
         forecast = stream.step(row)
         assert row.tobytes() == kept.tobytes()
     assert forecast is not None
-    for name in ("mean", "base", "gate", "sd", "multipliers", "levels"):
+    for name in ("mean", "base", "gate", "novelty", "sd", "multipliers", "levels"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(forecast, name)[0] = 0.0
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -251,7 +272,12 @@ def test_options_of_the_head() -> None:
     forecasts = [f for f in map(stream.step, rows) if f is not None]
     source = next(member for member in offline.source.members if isinstance(member, SourceHead))
     np.testing.assert_array_equal(posterior(stream).mean[:, 0], source.weights)
-    np.testing.assert_allclose([f.gate for f in forecasts], 1 - offline.settings.backbone_prior)
+    gates, novelties = np.asarray([f.gate for f in forecasts]), np.asarray([f.novelty for f in forecasts])
+    # evidence never fades where no outcome is heard
+    odds = 1.5 * np.maximum(novelties, 1.0) ** -offline.settings.novelty
+    np.testing.assert_allclose(gates, 1 / (1 + odds))
+    assert gates.min() == pytest.approx(1 - offline.settings.backbone_prior)
+    assert gates.max() > 0.9
     without, forecaster, rows = fit(certificate=False)
     stream = without.stream(forecaster)
     forecast = [stream.step(row) for row in rows[:CONTEXT]][-1]

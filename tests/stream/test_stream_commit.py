@@ -130,7 +130,7 @@ def test_observe(age: int) -> None:
     stream = stepped(rows[:count])
 
     def observed(s: ompb.Stream) -> bool:
-        return bool(np.isfinite(s._state.window.known[CONTEXT - 1 - age]).all())
+        return bool(np.isfinite(s._state.window.known[-1 - age]).all())
 
     lines = hurt_everywhere(stream, lambda s: s.observe(late, target()[late]), observed, rows[count:])
     assert lines > 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from ompb.core.members.head import Heads, SourceHead
 from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError
-from ompb.fitting import REHEARSED, SPREAD, one_of_every
+from ompb.fitting import REHEARSED, SPREAD, evenly, one_of_every
 from ompb.query import Query
 from ompb.types import Floats
 from ompb.windows import sliding
@@ -212,7 +213,7 @@ def test_speaks_at_is_checked(said: Any) -> None:
 def test_a_thinned_fit_asks_less_and_learns_much_the_same(thinned: int) -> None:
     """So many learning windows, at all phases; a stream over the last rows is rehearsed.
 
-    The certificate's windows are read as ever, and others of that part for what is usual there.
+    The certificate's windows are read as ever, and beside them as many as say how far memory is usually off.
     """
     long, rows = shifted_stream("level", 1, 4000, 300, CHANNELS, SEASON)
     counts, noise, errors = [], [], []
@@ -223,12 +224,15 @@ def test_a_thinned_fit_asks_less_and_learns_much_the_same(thinned: int) -> None:
         noise.append(next(m for m in cal.source.members if isinstance(m, SourceHead)).noise)
         run = ompb.backtest(cal, last_season, rows)
         errors.append(np.nanmean(np.abs(run.mean - run.outcome)))
-    learning, certificate = 3000 - CONTEXT - HORIZON + 1, len(cal.source.windows)
-    last = min(SPREAD, 1000 - CONTEXT + 1)
-    assert counts[0] == learning + certificate + last + REHEARSED
-    asked = len(one_of_every(thinned, learning))
-    assert counts[1] == certificate + asked + last + REHEARSED
-    assert asked < 1.1 * learning / thinned
+    learning, unlearned = 3000 - CONTEXT - HORIZON + 1, 1000 - CONTEXT - HORIZON + 1
+    certificate = range(0, unlearned, HORIZON)
+    assert len(cal.source.windows) == len(certificate)
+    spread = evenly(one_of_every(1, unlearned)), evenly(one_of_every(thinned, unlearned))
+    assert [len(places) for places in spread] == [SPREAD, math.ceil(unlearned / thinned)]
+    assert counts[0] == learning + len({*certificate, *spread[0].tolist()}) + REHEARSED
+    asked = one_of_every(thinned, learning)
+    assert counts[1] == len(asked) + len({*certificate, *spread[1].tolist()}) + REHEARSED
+    assert len(asked) < 1.1 * learning / thinned
     np.testing.assert_allclose(noise[1], noise[0], rtol=0.15 if thinned == 7 else 0.4)
     assert errors[1] == pytest.approx(errors[0], rel=0.02)
 

@@ -14,7 +14,8 @@ There are several *speeds*: a slow gate with a long memory and much caution, and
 would issue is judged in the same way, and the belief in the speeds mixes their beliefs in the voices.
 
 The gate is the mass off the backbone. Where that mass is below `CLOSED`, and before any outcome unless novelty speaks
-against the backbone (see `ompb.core.evidence`), it is exactly zero: the forecast is the backbone's own.
+against the backbone (see `ompb.core.evidence`), it is exactly zero: the forecast is the backbone's own. An open gate
+leaves the backbone out from the first forecast on.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class Gate:
             log_prior = log_prior + (against[:, None] * self.backbone)[:, None]
         belief = self._belief(log_prior, heard.loss, heard.rows, self.cautions)
         by_speed = belief
-        if self.options.waits:
+        if self.options.waits and self.options.mode != "open":
             unheard = heard.rows == 0 if log_weight is None else (heard.rows == 0) & (against == 0)[:, None]
             by_speed = xp.where(unheard[..., None], self.backbone, belief)
         speeds = self._belief(self.log_speeds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION)

@@ -4,9 +4,9 @@ With w the newest M rows of a lane, l = w a their level (that of the window) and
 
 .. math:: \hat y_h = l + (x U) V_h
 
-The U of M x RANK is found on all channels together: of the ridge solution W = (sum x x^T + (RIDGE tr/M + WEIGHT) I)^{-1}
-sum x (y - l)^T it spans what matters most to the forecasts. On it stand two regressions: *pooled*, which carries over to
-another site, and the *channel*'s own, in which the pooled one counts as `POOLED` windows.
+The U of M x RANK is found on all channels together: it spans what matters most to the forecasts of the ridge solution
+W = (sum x x^T + (RIDGE tr/M + WEIGHT) I)^{-1} sum x (y - l)^T. On it stand two regressions: *pooled*, which carries
+over to another site, and the *channel*'s own, in which the pooled one counts as `POOLED` windows.
 
 M is the longest of a few nested *spans* that is known so far, so a stream gets better as it remembers more. Only spans
 are kept that forecast the last part of the learning rows better than every shorter one does. Neither regression moves.

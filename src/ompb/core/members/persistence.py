@@ -11,7 +11,7 @@ from ompb.core.members.contract import Fixed, Learner, MemberOptions, Untaught
 
 @dataclass(frozen=True)
 class Persistence(Fixed, tag="persistence"):
-    """Repeats the newest value: y_h = l."""
+    """Repeats the newest value."""
 
     @classmethod
     def learner(cls, features: FeatureMap, options: MemberOptions) -> Learner | None:
@@ -20,5 +20,5 @@ class Persistence(Fixed, tag="persistence"):
         return None if features.has_profile else Untaught(cls)
 
     def correction(self, view: View) -> Array:
-        """The level, which is the last value, less z: (N, n, H)."""
-        return view.profile - view.base
+        """The last value less z: (N, n, H)."""
+        return view.rows[..., -1:] - view.base
