@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ompb.calibrator import Calibrator
 from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.inputs import as_future, as_rows_of
+from ompb.metrics.score import Score, score
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
 from ompb.sources import BLOCK, Source
 from ompb.times import Times
-from ompb.types import Certificate, Floats, Forecast, RealisedRisk, half_width
+from ompb.types import Certificate, Floats, Forecast, RealisedRisk, ends, half_widths
 from ompb.windows import outcomes_at, windows_at
 
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -39,7 +40,7 @@ class Run:
     gate: Floats  # (n, C)
     sd: Floats  # (n, H, C)
     levels: Floats  # (levels,)
-    multipliers: Floats  # (n, levels, C)
+    multipliers: Floats  # (n, 2, levels, H, C), or H = 1 for all leads
     certificate: dict[str, Floats]  # every numeric term by name, each (n,); empty without certificate
     realised: RealisedRisk
 
@@ -58,9 +59,13 @@ class Run:
         return self.calibrator.scale
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper end, each (n, H, C), of the central interval of that level."""
-        half = half_width(level, self.levels, self.multipliers)[:, None, :] * self.sd
-        return self.mean - half, self.mean + half
+        """Lower and upper end, each (n, H, C), of the central interval of that level, within the bounds."""
+        half = half_widths(level, self.levels, self.multipliers)
+        return ends(self.mean, self.sd, half, self.calibrator.bounds)
+
+    def score(self) -> Score:
+        """Errors, intervals and predictive law of all forecasts against the outcomes that are known."""
+        return score(self.mean, self.outcome, self.interval, self.scale)
 
     def frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
         """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow.
@@ -166,6 +171,10 @@ class _Prefetched(Forecaster):
     def record(self) -> str:
         return self._source.forecaster.record
 
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        return self._source.forecaster.quantiles
+
     def speaks_at(self, origins: NDArray[np.int64], times: Times | None) -> NDArray[np.bool_]:
         return self._source.forecaster.speaks_at(origins, times)
 
@@ -178,7 +187,8 @@ class _Prefetched(Forecaster):
             spoken = self._source.origins(origin, stop)
             self._block, self._base = range(origin, stop), {}
             with suppress(ForecasterError):  # perhaps at a window that the stream never comes to: ask one by one
-                self._base = dict(zip(spoken.tolist(), self._source.base(spoken), strict=True))
+                answer = self._source.answer(spoken)
+                self._base = {origin: answer.of(place) for place, origin in enumerate(spoken.tolist())}
         return self._base[origin][None] if origin in self._base else self._source.forecaster.forecast(query)
 
 

@@ -18,7 +18,7 @@ from ompb.core.members.backbone import NAME as BACKBONE
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import MEMBERS
 from ompb.errors import OptionError
-from ompb.shapes import Tagged
+from ompb.shapes import LARGEST, Tagged
 
 # Draws more than this cost a step their square and say no more than the expectation in closed form.
 MOST_DRAWS = 100
@@ -72,7 +72,9 @@ class Settings:
     # intervals
     intervals: str = "conformal"  # the rule that keeps their coverage
     interval_discount: float = 0.99
-    conformal_rate: float = 0.05
+    conformal_rate: float = 0.5  # a row in which all leads lie outside moves the logarithm of a half-width by rate / H
+    lower: tuple[float | None, ...] | None = None  # what no value lies below: one number, or one for each channel
+    upper: tuple[float | None, ...] | None = None  # what no value lies above; both in the user's units
 
     @classmethod
     def of(cls, **options: Any) -> Settings:
@@ -90,6 +92,7 @@ class Settings:
             object.__setattr__(self, name, check(name, getattr(self, name)))
         if self.gate == "open" and self.backbone_prior == 1:
             raise checks.refuse("backbone_prior", 1.0, "a number below 1 with an open gate, which leaves it out")
+        _require_ordered(self.lower, self.upper)
 
     def member_options(self) -> MemberOptions:
         """For the members."""
@@ -143,6 +146,33 @@ def _members(name: str, value: Any) -> tuple[str, ...]:
     return found
 
 
+def _bound(name: str, value: Any) -> tuple[float | None, ...] | None:
+    """One number for all channels becomes a tuple of one."""
+    accepted = "None, a number, or one number (or None) for each channel"
+    if value is None:
+        return None
+    if isinstance(value, str):
+        raise checks.refuse(name, value, accepted)
+    every = tuple(value) if hasattr(value, "__iter__") else (value,)
+    if not every:
+        raise checks.refuse(name, value, accepted)
+    return tuple(
+        None if one is None else checks.number(name, one, accepted, -LARGEST, LARGEST, ends=(True, True))
+        for one in every
+    )
+
+
+def _require_ordered(lower: tuple[float | None, ...] | None, upper: tuple[float | None, ...] | None) -> None:
+    if lower is None or upper is None:
+        return
+    if 1 < len(lower) != len(upper) > 1:
+        raise checks.refuse("lower", lower, f"as many bounds as upper has: {len(upper)}")
+    channels = max(len(lower), len(upper))
+    pairs = zip(lower * (channels // len(lower)), upper * (channels // len(upper)), strict=True)
+    if any(low is not None and high is not None and low >= high for low, high in pairs):
+        raise checks.refuse("lower", lower, f"numbers below upper = {upper}")
+
+
 def _draws(name: str, value: Any) -> int:
     found = checks.count(name, value, least=0, most=MOST_DRAWS, or_else="0, or (from 2) ")
     if found == 1:
@@ -179,5 +209,7 @@ _CHECKS: dict[str, Any] = {
     "posterior_scale": lambda name, value: checks.positive(name, value, most=1e6),
     "intervals": lambda name, value: _tag(name, value, IntervalRule),
     "interval_discount": lambda name, value: checks.share(name, value, whole=True),
-    "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
+    "conformal_rate": lambda name, value: checks.not_negative(name, value, most=100.0),
+    "lower": _bound,
+    "upper": _bound,
 }

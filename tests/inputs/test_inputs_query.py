@@ -24,7 +24,7 @@ def query(**parts: Any) -> Query:
 
 
 def asked(forecaster: Any, question: Query | None = None) -> Floats:
-    return ask(as_forecaster(forecaster), question or query(), HORIZON, SCALER, NAMES)
+    return ask(as_forecaster(forecaster), question or query(), HORIZON, SCALER, NAMES).base
 
 
 def last_rows(windows: Floats) -> Floats:

@@ -18,9 +18,10 @@ from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
-from ompb.core.intervals import IntervalRule, IntervalState
-from ompb.core.ledger import Entry, Ledger
+from ompb.core.intervals import IntervalRule, IntervalState, Matured
+from ompb.core.ledger import Entry, Ledger, Width
 from ompb.core.mixture import Mixture, States
+from ompb.core.quantiles import OwnShape
 
 
 class Issued(NamedTuple):
@@ -29,7 +30,7 @@ class Issued(NamedTuple):
     correction: Array  # (N, H); exactly 0 where the gate is closed
     gate: Array  # (N,)
     sd: Array  # (N, H)
-    half_widths: Array  # (N, levels)
+    half_widths: Array  # in sd, at each level below and then above: (N, 2 levels, H), or H = 1 for all leads
     certificate: Reading | None
 
 
@@ -62,6 +63,7 @@ class Online:
     mixture: Mixture
     gate: Gate
     intervals: IntervalRule
+    shape: OwnShape | None  # of a forecaster that gives quantiles
     guard: Guard
     certifier: Certifier | None
     realised: RealisedRisks
@@ -76,9 +78,10 @@ class Online:
         return OnlineState(
             members=members,
             gate=self.gate.start(like.shape[0]),
-            intervals=self.intervals.start(like),
+            # variances are relative to what a forecaster of quantiles says itself
+            intervals=self.intervals.start(like if self.shape is None else namespace(like).ones_like(like)),
             guard=self.guard.start(like),
-            ledger=Ledger.empty(like, len(self.mixture.names), self.patience),
+            ledger=Ledger.empty(like, len(self.mixture.names), self.patience, self.shape is not None),
             certificate=None if self.certifier is None else self.certifier.start(members),
             realised=self.realised.start(like),
         )
@@ -127,8 +130,13 @@ class Online:
             ledger=state.ledger.with_learned(row, learned | news),
         )
 
-    def issue(self, state: OnlineState, origin: int, windows: Array, base: Array) -> tuple[Issued, OnlineState]:
-        """Forecast from windows (N, L) and base forecasts (N, H), both standardised."""
+    def issue(
+        self, state: OnlineState, origin: int, windows: Array, base: Array, spreads: Array | None = None
+    ) -> tuple[Issued, OnlineState]:
+        """Forecast from windows (N, L) and base forecasts (N, H), both standardised.
+
+        ``spreads`` (N, Q, H) are how far the forecaster's quantiles lie off the base forecast, if it gives any.
+        """
         xp = namespace(windows)
         seen = self.mixture.see(self.features.view(windows[:, None], base[:, None]))
         chorus, members = self.mixture.issue(state.members, origin, seen)
@@ -137,9 +145,9 @@ class Online:
         weights = self.gate.weights(state.gate, belief) if self.learns else belief
         correction = xp.matmul(weights[:, None], corrections)[:, 0]
         leverage = xp.vecdot(weights, chorus.leverage[..., 0])
-        sd = self.intervals.sd(state.intervals, leverage)
+        sd, width = self._spread(state, leverage, spreads)
         mean = base + correction
-        state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), 1 / (1 + leverage))
+        state.ledger.issue(origin, Entry(base[:, None] + corrections, mean, 1 / sd), width)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, belief, chorus)
@@ -147,7 +155,7 @@ class Online:
             correction=correction,
             gate=1 - xp.matmul(weights, self.mixture.backbone),
             sd=sd,
-            half_widths=self.intervals.half_widths(state.intervals),
+            half_widths=width.half_widths,
             certificate=reading,
         )
         return issued, OnlineState(
@@ -166,8 +174,17 @@ class Online:
         return state._replace(members=self.mixture.pass_over(state.members, origin))
 
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
-        shrink = state.ledger.shrink_at(row)
-        return self.intervals.learn(state.intervals, labels.issued_error, page.precision, shrink, labels.observed)
+        width = state.ledger.width_at(row)
+        matured = Matured(labels.issued_error, labels.observed, page.precision, width.half_widths, width.shrink)
+        return self.intervals.learn(state.intervals, matured)
+
+    def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
+        """Predictive standard deviation (N, H), and what else intervals are issued with."""
+        sd, shrink = self.intervals.sd(state.intervals, leverage), (1 / (1 + leverage))[:, None]
+        if self.shape is None or spreads is None:
+            return sd, Width(shrink, self.intervals.issued(state.intervals))
+        scale, shape = self.shape.read(spreads, self.base_variance)
+        return sd * scale, Width(shrink / (scale * scale), self.intervals.issued(state.intervals, shape))
 
     def _labels(self, page: Entry, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""
