@@ -164,16 +164,13 @@ class _Prefetched(Forecaster):
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.quantiles = source.forecaster.quantiles
         self._block = range(0)
         self._base: dict[int, Floats] = {}
 
     @property
     def record(self) -> str:
         return self._source.forecaster.record
-
-    @property
-    def quantiles(self) -> tuple[float, ...]:
-        return self._source.forecaster.quantiles
 
     def speaks_at(self, origins: NDArray[np.int64], times: Times | None) -> NDArray[np.bool_]:
         return self._source.forecaster.speaks_at(origins, times)

@@ -44,7 +44,13 @@ class Forecaster(ABC):
     >>> friday_and_saturday = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[us]")
     >>> Calendar().forecast(Query(np.ones((2, 4, 1)), np.array([3, 4]), friday_and_saturday)).ravel()
     array([1., 0.])
+
+    One that gives quantiles says which: ``quantiles = (0.1, 0.5, 0.9)`` in its class, in increasing order, with 0.5
+    among them and others on both sides. Its forecasts are then (n, horizon, C, 3). The median is the base forecast, and
+    the others are the shape of the intervals.
     """
+
+    quantiles: tuple[float, ...] = ()
 
     @abstractmethod
     def forecast(self, query: Query) -> Any:
@@ -60,15 +66,6 @@ class Forecaster(ABC):
         What was recorded for the rows of a source says nothing of a stream, whose rows count anew.
         """
         return ""
-
-    @property
-    def quantiles(self) -> tuple[float, ...]:
-        """Which quantiles it gives, in increasing order, if any: 0.5 among them, and others on both sides of it.
-
-        A class says ``quantiles = (0.1, 0.5, 0.9)``; its forecasts are then (n, horizon, C, 3). The median is the base
-        forecast, and the others are the shape of the intervals.
-        """
-        return ()
 
     def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:  # noqa: ARG002  # for others
         """Whether it has a forecast for each of these origins, (n,). It is not asked for the others."""

@@ -72,7 +72,7 @@ class Settings:
     # intervals
     intervals: str = "conformal"  # the rule that keeps their coverage
     interval_discount: float = 0.99
-    conformal_rate: float = 0.5  # a row in which all leads lie outside moves the logarithm of a half-width by rate / H
+    conformal_rate: float = 0.5  # per horizon: a row whose leads all lie outside moves ln(half-width) by rate / H
     lower: tuple[float | None, ...] | None = None  # what no value lies below: one number, or one for each channel
     upper: tuple[float | None, ...] | None = None  # what no value lies above; both in the user's units
 

@@ -28,6 +28,8 @@ REACH = math.log(5.0)
 SOURCE_ROWS = 20.0
 # A squared error counts as at most this many variances, so that one cell cannot widen an interval for long.
 MOST_VARIANCES = 25.0
+# A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
+SHORTEST = 10
 # How much slower than their sum the difference of both sides is learned. All three numbers were rehearsed on sources
 # (benchmarks/coverage.py): a large one makes symmetric errors' intervals noisy, a small one leaves skewed ones off.
 TILT = 0.3
@@ -38,7 +40,7 @@ class IntervalOptions:
     """Of the intervals."""
 
     discount: float = 0.99  # how much of the residual variance survives a row
-    rate: float = 0.5  # a row in which all leads lie outside moves ln c by about rate / H
+    rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
 
 
 class Matured(NamedTuple):
@@ -124,6 +126,8 @@ class Conformal(IntervalRule, tag="conformal"):
     .. math:: \ln c_b^\pm \leftarrow \ln c_b^\pm + \frac{rate}{H} \bigl[
        (above + below - (1 - b)) \pm tilt \, (above - below) \bigr]
 
+    with the horizon H, or `SHORTEST` if that is longer.
+
     So in the long run (1 - b) / 2 of all leads lie outside on each side, whatever the errors are, even chosen by an
     adversary who knows everything. Proof: the moves of T rows add up to the difference between the last ln c_b and the
     first, which is at most 2 `REACH`. The sum of both sides moves by the first bracket, their difference by the second:
@@ -144,7 +148,8 @@ class Conformal(IntervalRule, tag="conformal"):
 
     def __init__(self, options: IntervalOptions, like: Array) -> None:
         super().__init__(options, like)
-        own, other = options.rate * (1 + TILT), options.rate * (1 - TILT)
+        rate = options.rate / max(int(like.shape[1]), SHORTEST)
+        own, other = rate * (1 + TILT), rate * (1 - TILT)
         # what excess below and above moves ln c below and above: (2, 2)
         self._pull = namespace(like).asarray([[own, other], [other, own]], dtype=like.dtype, device=like.device)
         self._most_rows = 1 / (1 - options.discount) if options.discount < 1 else math.inf
@@ -169,7 +174,7 @@ class Conformal(IntervalRule, tag="conformal"):
         share, heard = shares_outside(matured)
         xp = namespace(share)
         excess = share - heard[:, None, None] * self.tail
-        moved = state.log_factor + xp.matmul(self._pull, excess) / matured.error.shape[1]
+        moved = state.log_factor + xp.matmul(self._pull, excess)
         rows = xp.minimum(state.rows + matured.observed, self._most_rows)
         return ConformalState(
             variance=self.next_variance(state, matured, 1 / rows),
