@@ -6,6 +6,7 @@ from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.diagnosis import Diagnosis, diagnose
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
+from ompb.metrics.score import Score
 from ompb.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
@@ -22,6 +23,7 @@ __all__ = [
     "Recorded",
     "Ridge",
     "Run",
+    "Score",
     "SeasonalProfile",
     "Settings",
     "Stream",

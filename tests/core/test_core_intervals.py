@@ -166,7 +166,7 @@ def spiteful(seed: int) -> Adversary:
     rng = np.random.default_rng(seed)
 
     def errors(row: int, widths: Floats) -> Floats:
-        drawn = rng.normal(size=widths.shape[-1]) * (0.7 if row // 30 % 2 else 1.6)
+        drawn = np.asarray(rng.normal(size=widths.shape[-1]) * (0.7 if row // 30 % 2 else 1.6))
         side = np.where(rng.random(drawn.shape) < 0.8, row // 50 % 2, rng.integers(2, size=drawn.shape))
         theirs = np.where(side == 1, widths[1], widths[0])  # (levels, H)
         nearest = np.abs(theirs - np.abs(drawn)).argmin(axis=0)

@@ -32,9 +32,10 @@ def test_the_interval_score_charges_length_and_misses() -> None:
 
 def test_no_interval_scores_better_than_the_true_quantiles() -> None:
     outcome = np.random.default_rng(1).normal(size=200_000)
-    true = winkler(*(np.full_like(outcome, end) for end in (-1.2816, 1.2816)), outcome, 0.8)
-    for ends in ((-1.15, 1.15), (-1.4, 1.4), (-1.1, 1.5)):
-        assert winkler(*(np.full_like(outcome, end) for end in ends), outcome, 0.8) > true
+    one = np.ones_like(outcome)
+    true = winkler(-1.2816 * one, 1.2816 * one, outcome, 0.8)
+    for lower, upper in ((-1.15, 1.15), (-1.4, 1.4), (-1.1, 1.5)):
+        assert winkler(lower * one, upper * one, outcome, 0.8) > true
 
 
 def test_the_pinball_loss_is_least_at_the_quantile() -> None:
@@ -82,10 +83,8 @@ def test_a_gaussian_scores_as_its_closed_forms_say() -> None:
 
 
 def test_where_nothing_is_known_nothing_is_told() -> None:
-    empty = np.full((3, 2, 1), np.nan)
-    found = score(
-        np.zeros((3, 2, 1)), empty, lambda level: (np.full((3, 2, 1), -level), np.full((3, 2, 1), level)), np.ones(1)
-    )
+    mean, one = np.zeros((3, 2, 1)), np.ones((3, 2, 1))
+    found = score(mean, np.nan * one, lambda level: (-level * one, level * one), np.ones(1))
     assert found.outcomes == 0
     assert all(math.isnan(value) for value in (found.mae, found.crps, found.winkler80, *found.coverage))
 

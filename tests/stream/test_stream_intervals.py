@@ -118,7 +118,7 @@ def test_a_literal_twin_learns_the_same_of_rows_on_time_late_and_never(seed: int
     assert max(map(abs, twin.logs.values())) > 0.1
 
 
-# -------------------------------------------------------------------------------------------------- quantiles and bounds
+# ------------------------------------------------------------------------------------------- quantiles and bounds
 
 
 def forecast_with(multipliers: Floats, bounds: Floats | None = None, mean: float = 1.0) -> ompb.Forecast:
