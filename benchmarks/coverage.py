@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 OMPB_DATA=DIR python benchmarks/coverage.py [--rehearsal DIR] [--horizons 24 96]
 
 A ridge forecaster and a calibrator are fitted to the first part of a source, and the rest is played as a stream: as it
-is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher from
-its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
+is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher
+from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
 
 Beside the default rule: the same at other rates, and `present`, which was the rule before it. That one counts misses
 against the half-width of the moment, the same one for both sides, at a fixed rate of 0.05 a row.
@@ -152,6 +152,32 @@ def told(run: Run, shift: int | None) -> dict[str, float]:
     return found
 
 
+Found = dict[str, dict[str, list[dict[str, float]]]]  # by group of streams and rule
+
+
+def played(horizon: int, rules: list[str], data: Path | None, rehearsal: Path | None) -> Found:
+    """What every rule did on every stream."""
+    found: Found = defaultdict(lambda: defaultdict(list))
+    for cut in cuts(horizon, data, rehearsal):
+        forecaster = Ridge.fit(cut.past, cut.sizes["context"], cut.sizes["horizon"])
+        for rule in rules:
+            cal = Calibrator.fit(forecaster, cut.past, **cut.sizes, certificate=False, **RULES[rule])
+            for stream in cut.streams:
+                found[stream.group][rule].append(told(backtest(cal, forecaster, stream.rows), stream.shift))
+    return found
+
+
+def line(scores: list[dict[str, float]], first: list[dict[str, float]]) -> str:
+    """Means of coverage, and scores relative to those of the first rule."""
+    shown = [name for name in ("80", "95", "first", "then") if name in scores[0]]
+    means = [f"{fmean(score[name] for score in scores):6.3f}" for name in shown]
+    ratios = []
+    for name in ("w80", "w95", "crps"):
+        logs = [math.log(ours[name] / theirs[name]) for ours, theirs in zip(scores, first, strict=True)]
+        ratios.append(f"{math.expm1(fmean(logs)):+7.1%}")
+    return f"{len(scores):3d} {' '.join(means):28s}{' '.join(ratios)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of the data files; by default the one OMPB_DATA names")
@@ -159,31 +185,13 @@ def main() -> None:
     parser.add_argument("--horizons", type=int, nargs="+", default=[24, 96])
     parser.add_argument("--rules", nargs="+", choices=list(RULES), default=["present", "default"])
     args = parser.parse_args()
+    print(f"coverage at 80 and 95 %; that at 95 % in the {AFTER} rows after a shift, and in {AFTER} more;")
+    print(f"Winkler at 80 and 95 %, and CRPS, relative to the rule {args.rules[0]}")
     for horizon in args.horizons:
-        found: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
-        for cut in cuts(horizon, args.data, args.rehearsal):
-            forecaster = Ridge.fit(cut.past, cut.sizes["context"], cut.sizes["horizon"])
-            for rule in args.rules:
-                cal = Calibrator.fit(forecaster, cut.past, **cut.sizes, certificate=False, **RULES[rule])
-                for stream in cut.streams:
-                    found[stream.group][rule].append(told(backtest(cal, forecaster, stream.rows), stream.shift))
-        print(
-            f"\nH = {horizon}: coverage at 80 and 95 %; that at 95 % in {AFTER} rows after a shift, and in {AFTER} more;"
-        )
-        print(f"Winkler at 80 and 95 %, and CRPS, relative to {args.rules[0]}")
-        for group, by_rule in found.items():
-            first = by_rule[args.rules[0]]
+        print(f"\nH = {horizon}")
+        for group, by_rule in played(horizon, args.rules, args.data, args.rehearsal).items():
             for rule, scores in by_rule.items():
-                means = [
-                    f"{fmean(s[name] for s in scores):6.3f}"
-                    for name in ("80", "95", "first", "then")
-                    if name in scores[0]
-                ]
-                ratios = [
-                    f"{math.exp(fmean(math.log(s[name] / f[name]) for s, f in zip(scores, first, strict=True))) - 1:+7.1%}"
-                    for name in ("w80", "w95", "crps")
-                ]
-                print(f"{group:26s}{rule:14s}{len(scores):3d} {' '.join(means):28s}{' '.join(ratios)}", flush=True)
+                print(f"{group:26s}{rule:14s}{line(scores, by_rule[args.rules[0]])}", flush=True)
 
 
 if __name__ == "__main__":
