@@ -187,10 +187,8 @@ def shares_outside(matured: Matured) -> tuple[Array, Array]:
     """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
     xp = namespace(matured.error)
     off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
-    levels = len(LEVELS)
-    below = -off > matured.half_widths[:, :levels]
-    above = off > matured.half_widths[:, levels:]
-    outside = xp.astype(xp.concat([below, above], axis=1), matured.error.dtype)
     leads = xp.vecdot(matured.observed, matured.observed)  # observed is 0 or 1
-    counted = xp.matmul(outside, matured.observed[..., None])[..., 0] / xp.maximum(leads, 1.0)[:, None]
-    return xp.reshape(counted, (-1, 2, levels)), xp.minimum(leads, 1.0)
+    each = matured.observed / xp.maximum(leads, 1.0)[:, None]
+    half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
+    outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
+    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], xp.minimum(leads, 1.0)

@@ -56,7 +56,7 @@ class Ledger(NamedTuple):
 
     pages: Annotated[Array, Shape("N K+2 P")]  # entries on R pages of H leads each, in one axis: (N, K + 2, R * H)
     # what intervals were issued with, see `Width`: in a ring by origin, or on the pages where every lead has its own
-    width: Annotated[Array, Shape("N RR W", least=0)]  # (N, 2 R, 1 + 2 levels), or (N, 2 R, 0)
+    width: Annotated[Array, Shape("N W RR", least=0)]  # (N, 1 + 2 levels, 2 R), or (N, 0, 2 R)
     own_width: Annotated[Array, Shape("N V P", least=0)]  # (N, 0, R * H), or (N, 1 + 2 levels, R * H)
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
@@ -68,7 +68,7 @@ class Ledger(NamedTuple):
         terms = 1 + 2 * len(LEVELS)
         return cls(
             pages=zeros(like, lanes, voices + 2, pages * horizon),
-            width=zeros(like, lanes, 2 * pages, 0 if by_lead else terms),
+            width=zeros(like, lanes, 0 if by_lead else terms, 2 * pages),
             own_width=zeros(like, lanes, terms if by_lead else 0, pages * horizon),
             learned=zeros(like, lanes, pages) > 0,
         )
@@ -81,13 +81,13 @@ class Ledger(NamedTuple):
     @property
     def by_lead(self) -> bool:
         """Whether every lead has a width of its own."""
-        return int(self.width.shape[2]) == 0
+        return int(self.width.shape[1]) == 0
 
     def issue(self, origin: int, entry: Entry, width: Width) -> None:
         """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
         stacked, terms, by_lead = entry.stacked(), width.stacked(), self.by_lead
         if not by_lead:
-            push(self.width, origin, terms[..., 0])
+            push(self._width_ring(), origin, terms[..., 0])
         for here, leads in self._places(origin):
             self.pages[..., here] = stacked[..., leads]
             if by_lead:
@@ -104,7 +104,7 @@ class Ledger(NamedTuple):
         if self.by_lead:
             start = row % int(self.learned.shape[1]) * horizon
             return Width.of(self.own_width[..., start : start + horizon])
-        return Width.of(namespace(self.width).permute_dims(before(self.width, row, horizon), (0, 2, 1)))
+        return Width.of(namespace(self.width).matrix_transpose(before(self._width_ring(), row, horizon)))
 
     def page(self, row: int) -> Entry:
         """All that was said of a row: views (N, ..., H)."""
@@ -121,6 +121,10 @@ class Ledger(NamedTuple):
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
         return self._replace(learned=learned)
+
+    def _width_ring(self) -> Array:
+        """The ring by origin, (N, 2 R, W); it is kept the other way round, since it is read along the leads."""
+        return namespace(self.width).matrix_transpose(self.width)
 
     def _places(self, origin: int) -> list[tuple[slice, slice]]:
         """Where the leads of an origin go, and which leads.
