@@ -130,7 +130,9 @@ def cuts(horizon: int, data: Path | None, rehearsal: Path | None) -> Iterator[Cu
     for name, season in REHEARSED.items() if rehearsal is not None else ():
         assert rehearsal is not None
         values = np.genfromtxt(rehearsal / f"{name}.csv", delimiter=",", skip_header=1)
-        past, later = parts(values.reshape(len(values), -1)[-9000:], 0.7)
+        values = values.reshape(len(values), -1)
+        known = np.flatnonzero(np.isfinite(values).any(axis=1))  # one of them ends in missing rows
+        past, later = parts(values[: known[-1] + 1][-9000:], 0.7)
         filled = np.where(np.isfinite(past), past, 0.0)
         yield Cut(filled, {"context": 96, "horizon": horizon, "season": season}, disturbed("rehearsal", later))
 
