@@ -121,9 +121,7 @@ def test_the_same_spike_without_guard_does_leave_one() -> None:
     spoiled, clean = forecasts(off_by(1e4), trusting), forecasts(target(), trusting)
     after = AT - CONTEXT + 2
     width, usual = (np.ptp(f[after].interval(0.8), axis=0) for f in (spoiled, clean))
-    assert (width[:, 0] > 1.1 * usual[:, 0]).all()
-    assert (width[:, 0] < 2 * usual[:, 0]).all()  # at first: an error counts as at most five standard deviations
-    assert (np.abs(spoiled[after].mean - clean[after].mean)[:, 0] > 10 * trusting.scale[0]).all()
+    assert (width[:, 0] > 10 * usual[:, 0]).all()
 
 
 def test_beyond_any_limit_a_spike_is_a_missing_cell_without_guard_either() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small_streams import CHANNELS, CONTEXT, HORIZON, fit, last_season, same, saved, source, target
 
 import ompb
-from ompb.core.intervals import LEVELS, MOST_VARIANCES, REACH, SHORTEST, SOURCE_ROWS, TILT, ConformalState
+from ompb.core.intervals import LEVELS, REACH, SHORTEST, SOURCE_ROWS, TILT, ConformalState
 from ompb.errors import ForecasterError, OptionError, ShapeError
 from ompb.normal import gaussian_half_width
 from ompb.times import Times
@@ -80,7 +80,7 @@ class Twin:
                 forecast, leverage = self.said[row - lead - 1]
                 error = (values[channel] - forecast.mean[lead, channel]) / self.cal.scale[channel]
                 variance = self.variance[channel, lead]
-                own = min(error**2 / leverage[lead, channel], MOST_VARIANCES * variance)
+                own = error**2 / leverage[lead, channel]
                 self.rows[channel, lead] = min(self.rows[channel, lead] + 1, 1 / (1 - DISCOUNT))
                 self.variance[channel, lead] = variance + (own - variance) / self.rows[channel, lead]
 

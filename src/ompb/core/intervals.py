@@ -26,11 +26,9 @@ FLOOR = 1e-12
 REACH = math.log(5.0)
 # Rows that the source's variance is worth: a stream may err more or less than the source from its first row on.
 SOURCE_ROWS = 20.0
-# A squared error counts as at most this many variances, so that one cell cannot widen an interval for long.
-MOST_VARIANCES = 25.0
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
-# How much slower than their sum the difference of both sides is learned. All three numbers were rehearsed on sources
+# How much slower than their sum the difference of both sides is learned. Both numbers were rehearsed on sources
 # (benchmarks/coverage.py): a large one makes symmetric errors' intervals noisy, a small one leaves skewed ones off.
 TILT = 0.3
 
@@ -105,9 +103,8 @@ class IntervalRule(Tagged, ABC):
 
     def next_variance(self, state: IntervalState, matured: Matured, share: Array | float) -> Array:
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
-        xp = namespace(state.variance)
-        own = xp.minimum(matured.error * matured.error * matured.shrink, MOST_VARIANCES * state.variance)
-        return xp.maximum(state.variance + matured.observed * share * (own - state.variance), FLOOR)
+        own = matured.error * matured.error * matured.shrink
+        return namespace(own).maximum(state.variance + matured.observed * share * (own - state.variance), FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
