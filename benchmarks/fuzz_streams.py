@@ -114,7 +114,7 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
         "draws": (0, 0, 2, 4),
         "disagreement": ("clipped", "normalised", "unclipped"),
         "interval_discount": (0.99, 1.0, 0.5),
-        "conformal_rate": (0.05, 0.0, 1.0),
+        "conformal_rate": (0.5, 0.0, 10.0),
     }
     chosen = [name for name in choices if rng.random() < 0.4]
     found = {name: choices[name][rng.integers(len(choices[name]))] for name in chosen}

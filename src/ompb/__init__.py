@@ -7,6 +7,7 @@ from ompb.calibrator import Calibrator
 from ompb.diagnosis import Diagnosis, diagnose
 from ompb.episodes import Episode
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
+from ompb.metrics.score import Score
 from ompb.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
@@ -25,6 +26,7 @@ __all__ = [
     "Recorded",
     "Ridge",
     "Run",
+    "Score",
     "SeasonalProfile",
     "Settings",
     "Stream",

@@ -16,10 +16,11 @@ from ompb.calibrator import Calibrator
 from ompb.episodes import Episode, episodes
 from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.inputs import as_future, as_rows_of
+from ompb.metrics.score import Score, score
 from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
 from ompb.sources import BLOCK, Source
 from ompb.times import Times
-from ompb.types import Certificate, Floats, Forecast, RealisedRisk, half_width
+from ompb.types import Certificate, Floats, Forecast, RealisedRisk, ends, half_widths
 from ompb.windows import outcomes_at, windows_at
 
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -40,7 +41,7 @@ class Run:
     gate: Floats  # (n, C)
     sd: Floats  # (n, H, C)
     levels: Floats  # (levels,)
-    multipliers: Floats  # (n, levels, C)
+    multipliers: Floats  # (n, 2, levels, H, C), or H = 1 for all leads
     expected_error: Floats  # mean absolute error over the leads that was expected: (n, C)
     certificate: dict[str, Floats]  # every numeric term by name, each (n,); empty without certificate
     last_certificate: Certificate | None  # that of the newest forecast, whole
@@ -62,9 +63,13 @@ class Run:
         return self.calibrator.scale
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper end, each (n, H, C), of the central interval of that level."""
-        half = half_width(level, self.levels, self.multipliers)[:, None, :] * self.sd
-        return self.mean - half, self.mean + half
+        """Lower and upper end, each (n, H, C), of the central interval of that level, within the bounds."""
+        half = half_widths(level, self.levels, self.multipliers)
+        return ends(self.mean, self.sd, half, self.calibrator.bounds)
+
+    def score(self) -> Score:
+        """Errors, intervals and predictive law of all forecasts against the outcomes that are known."""
+        return score(self.mean, self.outcome, self.interval, self.scale)
 
     def frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
         """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow.
@@ -165,6 +170,7 @@ class _Prefetched(Forecaster):
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.quantiles = source.forecaster.quantiles
         self._block = range(0)
         self._base: dict[int, Floats] = {}
 
@@ -184,7 +190,8 @@ class _Prefetched(Forecaster):
             spoken = self._source.origins(origin, stop)
             self._block, self._base = range(origin, stop), {}
             with suppress(ForecasterError):  # perhaps at a window that the stream never comes to: ask one by one
-                self._base = dict(zip(spoken.tolist(), self._source.base(spoken), strict=True))
+                answer = self._source.answer(spoken)
+                self._base = {origin: answer.of(place) for place, origin in enumerate(spoken.tolist())}
         return self._base[origin][None] if origin in self._base else self._source.forecaster.forecast(query)
 
 

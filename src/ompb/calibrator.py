@@ -25,9 +25,10 @@ from ompb.core.members.contract import Member
 from ompb.core.members.memory import Memory
 from ompb.core.mixture import Mixture
 from ompb.core.online import Online
+from ompb.core.quantiles import OwnShape
 from ompb.core.source import SourceFit
 from ompb.core.warnings import Warnings
-from ompb.query import AnyForecaster, as_forecaster
+from ompb.query import Answer, AnyForecaster, as_forecaster
 from ompb.scaler import Scaler
 from ompb.settings import Settings
 from ompb.shapes import Dim
@@ -66,6 +67,7 @@ class Calibrator:
     in_sample: bool  # the forecaster may have been trained on the certificate windows
     stride: int  # rows between certificate windows
     record: str  # of the forecaster it was fitted with, see `Forecaster.record`
+    quantiles: tuple[float, ...]  # that the forecaster gives, see `Forecaster.quantiles`
     settings: Settings
     source: SourceFit
 
@@ -89,7 +91,8 @@ class Calibrator:
 
         Args:
             forecaster: callable from windows (n, context, C) to forecasts (n, horizon, C) in the user's units, or an
-                `ompb.Forecaster`, which is also told origins, times and covariates. It is called, never changed.
+                `ompb.Forecaster`, which is also told origins, times and covariates, and may give quantiles. It is
+                called, never changed.
             source: (T, C) array or pandas/polars frame; NaN means missing. A frame brings its own times.
             context: rows in a window.
             horizon: rows in a forecast.
@@ -148,7 +151,28 @@ class Calibrator:
     @cached_property
     def online(self) -> Online:
         """The rules of the online stage."""
-        return online_rules(self.source, self.settings, self.channels, self.season)
+        return online_rules(self.source, self.settings, self.channels, self.season, self.quantiles)
+
+    @cached_property
+    def bounds(self) -> Floats | None:
+        """What no value of a channel can lie below or above, (2, C); None if neither was given."""
+        settings = self.settings
+        if settings.lower is None and settings.upper is None:
+            return None
+        bounds = np.empty((2, self.channels))
+        for end, given, free in ((0, settings.lower, -np.inf), (1, settings.upper, np.inf)):
+            bounds[end] = [free if bound is None else bound for bound in given or (None,)]
+        bounds.flags.writeable = False
+        return bounds
+
+    def spreads(self, answer: Answer) -> Floats | None:
+        """How far the quantiles of one answer lie off its median, standardised: (C, Q - 1, H); None without any."""
+        if answer.quantiles is None:
+            return None
+        middle = self.quantiles.index(0.5)
+        others = np.delete(answer.quantiles[0], middle, axis=-1)  # (H, C, Q - 1)
+        off = (others - answer.base[0][..., None]) / self.scale[:, None]
+        return np.ascontiguousarray(np.moveaxis(off, 0, -1))
 
     @property
     def remembers(self) -> int:
@@ -238,7 +262,9 @@ def novelty_of(source: SourceFit, mixture: Mixture) -> Novelty | None:
     return Novelty(source.usual, memory, mixture.names.index(memory.names[0]))
 
 
-def online_rules(source: SourceFit, settings: Settings, channels: int, season: int | None) -> Online:
+def online_rules(
+    source: SourceFit, settings: Settings, channels: int, season: int | None, quantiles: tuple[float, ...] = ()
+) -> Online:
     """The online stage, put together from what the source left and each stage's own options."""
     mixture = mixture_of(source.members, settings, source.base_variance)
     reader = reader_of(mixture, settings, channels)
@@ -253,6 +279,7 @@ def online_rules(source: SourceFit, settings: Settings, channels: int, season: i
         novelty=novelty,
         evidence=Evidence(season or CALM, settings.evidence_options()),
         intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
+        shape=OwnShape.of(quantiles, source.base_variance) if quantiles else None,
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y, settings.patience),

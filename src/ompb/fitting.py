@@ -23,7 +23,7 @@ from ompb.core.warnings import SourceSignals, level_span, signal_names
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.inputs import Rows, as_future, as_rows
 from ompb.names import in_words
-from ompb.query import Forecaster
+from ompb.query import Forecaster, quantiles_of
 from ompb.scaler import LIMIT, Scaler
 from ompb.season import find_season
 from ompb.settings import Settings
@@ -58,6 +58,7 @@ def fit(
     split = certificate_start(len(rows.values), unseen, settings.certificate_share, span)
     learning = rows.values[:split]
     require_sane(rows, split)
+    require_within(rows, settings)
     scaler = Scaler.fit(learning)
     season = season_of(season, learning)
     covariates = None if future is None else as_future(future, len(rows.values), "future")
@@ -82,7 +83,9 @@ def fit(
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], level_span(season, context), len(names))
     fitted = SourceFit(features, members, learner.base_variance(), usual, seen(certificate), scales, signals)
-    uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names), season)
+    uncertified = online_rules(
+        fitted, replace(settings, certificate=False), len(rows.names), season, quantiles_of(forecaster)
+    )
     fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
     return Calibrator(
         context=context,
@@ -94,6 +97,7 @@ def fit(
         in_sample=unseen is None,
         stride=stride,
         record=forecaster.record,
+        quantiles=quantiles_of(forecaster),
         settings=settings,
         source=fitted,
     )
@@ -141,6 +145,26 @@ def require_sane(rows: Rows, split: int) -> None:
             raise NotFiniteError(
                 f"source is {rows.values[far[0], channel]:g} at row {far[0]}, {in_words(name)}, more than {LIMIT:g} "
                 f"times its usual range ({low:g} to {high:g}); write NaN for a missing value."
+            )
+
+
+def require_within(rows: Rows, settings: Settings) -> None:
+    """Refuse bounds that do not fit the channels, or that a value of the source breaks."""
+    channels = len(rows.names)
+    for name, given, beyond in (("lower", settings.lower, np.less), ("upper", settings.upper, np.greater)):
+        if given is None:
+            continue
+        if len(given) not in (1, channels):
+            raise checks.refuse(name, given, f"one number, or one (or None) for each of the {channels} channels")
+        ends = np.asarray([np.nan if end is None else end for end in given])  # no comparison with NaN holds
+        broken = np.argwhere(beyond(rows.values, ends))
+        if len(broken):
+            row, channel = broken[0]
+            raise checks.refuse(
+                name,
+                given,
+                f"what no value lies beyond, and source is {rows.values[row, channel]:g} at row {row}, "
+                f"{in_words(rows.names[channel])}",
             )
 
 

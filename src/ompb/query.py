@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +44,20 @@ class Forecaster(ABC):
     >>> friday_and_saturday = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[us]")
     >>> Calendar().forecast(Query(np.ones((2, 4, 1)), np.array([3, 4]), friday_and_saturday)).ravel()
     array([1., 0.])
+
+    One that gives quantiles says which: ``quantiles = (0.1, 0.5, 0.9)`` in its class, in increasing order, with 0.5
+    among them and others on both sides. Its forecasts are then (n, horizon, C, 3). The median is the base forecast, and
+    the others are the shape of the intervals.
     """
+
+    quantiles: tuple[float, ...] = ()
 
     @abstractmethod
     def forecast(self, query: Query) -> Any:
-        """Forecasts (n, horizon, C) of the query's n windows, in the user's units. The query's arrays are its own."""
+        """Forecasts (n, horizon, C) of the query's n windows, in the user's units. The query's arrays are its own.
+
+        A forecaster of Q ``quantiles`` returns (n, horizon, C, Q).
+        """
 
     @property
     def record(self) -> str:
@@ -60,6 +70,17 @@ class Forecaster(ABC):
     def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:  # noqa: ARG002  # for others
         """Whether it has a forecast for each of these origins, (n,). It is not asked for the others."""
         return np.ones(len(origins), dtype=bool)
+
+
+class Answer(NamedTuple):
+    """What a forecaster has said of n windows, in the user's units."""
+
+    base: Floats  # (n, horizon, C)
+    quantiles: Floats | None  # (n, horizon, C, Q), the base forecast among them; None if it gives none
+
+    def of(self, place: int) -> Floats:
+        """What was said of one of the windows, as it was said."""
+        return np.asarray((self.base if self.quantiles is None else self.quantiles)[place])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,20 +133,44 @@ def speaking(forecaster: Forecaster, origins: Origins, times: Times | None) -> N
     return said
 
 
-def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]) -> Floats:
-    """The forecaster's answer as a fresh float64 array (n, horizon, C), checked.
+def quantiles_of(forecaster: Forecaster) -> tuple[float, ...]:
+    """The quantiles a forecaster declares, checked; empty if it gives none."""
+    said = forecaster.quantiles
+    try:
+        found = tuple(float(tau) for tau in said)
+    except (TypeError, ValueError):
+        found = (math.nan,)
+    if not found:
+        return ()
+    increasing = all(one < other for one, other in zip((0.0, *found), (*found, 1.0), strict=True))
+    if not increasing or 0.5 not in found[1:-1]:
+        raise ForecasterError(
+            f"the forecaster's quantiles are {said!r}; accepted: increasing numbers inside (0, 1), 0.5 among them and "
+            "at least one on each side of it, such as (0.1, 0.5, 0.9)."
+        )
+    return found
 
-    Raises `ForecasterError` if the forecaster fails in any way, or unless the answer is of that shape, of real numbers,
-    finite and within `LIMIT` source standard deviations of the source mean.
+
+def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]) -> Answer:
+    """The forecaster's answer in fresh float64 arrays, checked.
+
+    Raises `ForecasterError` if the forecaster fails in any way, or unless the answer is of shape (n, horizon, C), or
+    (n, horizon, C, Q) for one that declares Q quantiles, of real numbers, finite and within `LIMIT` source standard
+    deviations of the source mean.
     """
+    quantiles = quantiles_of(forecaster)
     try:
         said = forecaster.forecast(query.copy())
     except Exception as error:
         _fail(error, f"windows of shape {query.windows.shape}", "It must accept windows (n, context, C).")
     answer = _numbers(said)
-    _require_shape(answer, (len(query.windows), horizon, len(names)))
-    _require_near(answer, query, scaler, names)
-    return answer
+    _require_shape(answer, (len(query.windows), horizon, len(names)), len(quantiles))
+    if not quantiles:
+        _require_near(answer, query, scaler, names)
+        return Answer(answer, None)
+    for said in np.moveaxis(answer, -1, 0):
+        _require_near(said, query, scaler, names)
+    return Answer(np.ascontiguousarray(answer[..., quantiles.index(0.5)]), answer)
 
 
 def _fail(error: Exception, asked: str, advice: str) -> NoReturn:
@@ -154,17 +199,17 @@ def _numbers(said: Any) -> Floats:
     return float64(array)
 
 
-def _require_shape(answer: Floats, expected: tuple[int, ...]) -> None:
+def _require_shape(answer: Floats, points: tuple[int, ...], quantiles: int) -> None:
+    expected = (*points, quantiles) if quantiles else points
     if answer.shape == expected:
         return
-    quantiles = (
-        " Forecasters that give quantiles (n, horizon, C, levels) are not calibrated yet: return the median."
-        if answer.ndim == 4
+    axes = f"(n, horizon, C{', quantiles' * bool(quantiles)})"
+    hint = (
+        " A forecaster that gives quantiles is an ompb.Forecaster that declares them: quantiles = (0.1, 0.5, 0.9)."
+        if answer.ndim == 4 and not quantiles
         else ""
     )
-    raise ForecasterError(
-        f"the forecaster returned shape {answer.shape}; accepted: {expected} = (n, horizon, C).{quantiles}"
-    )
+    raise ForecasterError(f"the forecaster returned shape {answer.shape}; accepted: {expected} = {axes}.{hint}")
 
 
 def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...]) -> None:

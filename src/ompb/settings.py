@@ -22,7 +22,7 @@ from ompb.core.mixture import MEMBERS
 from ompb.core.record import BLOCK, RAREST
 from ompb.core.warnings import WarningOptions
 from ompb.errors import OptionError
-from ompb.shapes import Tagged
+from ompb.shapes import LARGEST, Tagged
 
 # Draws more than this cost a step their square and say no more than the expectation in closed form.
 MOST_DRAWS = 100
@@ -82,7 +82,9 @@ class Settings:
     # intervals
     intervals: str = "conformal"  # the rule that keeps their coverage
     interval_discount: float = 0.99
-    conformal_rate: float = 0.05
+    conformal_rate: float = 0.5  # per horizon: a row whose leads all lie outside moves ln(half-width) by rate / H
+    lower: tuple[float | None, ...] | None = None  # what no value lies below: one number, or one for each channel
+    upper: tuple[float | None, ...] | None = None  # what no value lies above; both in the user's units
 
     # warnings
     warning_rows: float = 1500.0  # a signal of a calm stream gives a warning once in so many rows
@@ -105,6 +107,7 @@ class Settings:
             raise checks.refuse("backbone_prior", 1.0, "a number below 1 with an open gate, which leaves it out")
         if len(self.cautions) != len(self.gate_discounts):
             raise checks.refuse("cautions", self.cautions, f"one for each of gate_discounts = {self.gate_discounts}")
+        _require_ordered(self.lower, self.upper)
 
     def member_options(self) -> MemberOptions:
         """For the members."""
@@ -183,6 +186,33 @@ def _members(name: str, value: Any) -> tuple[str, ...]:
     return found
 
 
+def _bound(name: str, value: Any) -> tuple[float | None, ...] | None:
+    """One number for all channels becomes a tuple of one."""
+    accepted = "None, a number, or one number (or None) for each channel"
+    if value is None:
+        return None
+    if isinstance(value, str):
+        raise checks.refuse(name, value, accepted)
+    every = tuple(value) if hasattr(value, "__iter__") else (value,)
+    if not every:
+        raise checks.refuse(name, value, accepted)
+    return tuple(
+        None if one is None else checks.number(name, one, accepted, -LARGEST, LARGEST, ends=(True, True))
+        for one in every
+    )
+
+
+def _require_ordered(lower: tuple[float | None, ...] | None, upper: tuple[float | None, ...] | None) -> None:
+    if lower is None or upper is None:
+        return
+    if 1 < len(lower) != len(upper) > 1:
+        raise checks.refuse("lower", lower, f"as many bounds as upper has: {len(upper)}")
+    channels = max(len(lower), len(upper))
+    pairs = zip(lower * (channels // len(lower)), upper * (channels // len(upper)), strict=True)
+    if any(low is not None and high is not None and low >= high for low, high in pairs):
+        raise checks.refuse("lower", lower, f"numbers below upper = {upper}")
+
+
 def _draws(name: str, value: Any) -> int:
     found = checks.count(name, value, least=0, most=MOST_DRAWS, or_else="0, or (from 2) ")
     if found == 1:
@@ -223,7 +253,9 @@ _CHECKS: dict[str, Any] = {
     "posterior_scale": lambda name, value: checks.positive(name, value, most=1e6),
     "intervals": lambda name, value: _tag(name, value, IntervalRule),
     "interval_discount": lambda name, value: checks.share(name, value, whole=True),
-    "conformal_rate": lambda name, value: checks.number(name, value, "a number from 0 to 1", 0, 1, ends=(True, True)),
+    "conformal_rate": lambda name, value: checks.not_negative(name, value, most=100.0),
+    "lower": _bound,
+    "upper": _bound,
     "warning_rows": lambda name, value: checks.number(
         name, value, f"a number from {MOST_OFTEN} to {RAREST:g}", MOST_OFTEN, RAREST, ends=(True, True)
     ),

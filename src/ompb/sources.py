@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.inputs import Rows
-from ompb.query import Forecaster, Query, ask, speaking
+from ompb.query import Answer, Forecaster, Query, ask, speaking
 from ompb.scaler import Scaler
 from ompb.types import Floats
 from ompb.windows import Origins, fill_forward, outcomes_at, windows_at
@@ -84,8 +84,8 @@ class Source:
             future=None if self.future is None else outcomes_at(self.future, origins, self.horizon),
         )
 
-    def base(self, origins: Origins) -> Floats:
-        """What it says, checked: (n, H, C)."""
+    def answer(self, origins: Origins) -> Answer:
+        """What it says, checked."""
         return ask(self.forecaster, self.query(origins), self.horizon, self.scaler, self.rows.names)
 
     @cached_property
@@ -99,5 +99,5 @@ class Source:
             part = origins[first : first + BLOCK]
             rows = windows_at(self._padded, part + self.remembers, self.remembers)
             outcomes = outcomes_at(self.rows.values, part, self.horizon)
-            lanes = (self.scaler.standardise(values) for values in (rows, self.base(part), outcomes))
+            lanes = (self.scaler.standardise(values) for values in (rows, self.answer(part).base, outcomes))
             yield Batch(part, *(np.moveaxis(values, -1, 0).copy() for values in lanes))

@@ -20,7 +20,7 @@ from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
 from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
 from ompb.inputs import as_future, as_row, as_rows_of
-from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask, speaking
+from ompb.query import Answer, AnyForecaster, Forecaster, Query, as_forecaster, ask, quantiles_of, speaking
 from ompb.shapes import Shape
 from ompb.times import Grid, Stamp, Times, as_stamp, shown
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
@@ -59,6 +59,7 @@ class _Given(Forecaster):
     """Says what it was given."""
 
     base: Any
+    quantiles: tuple[float, ...]
 
     def forecast(self, query: Query) -> Any:
         del query
@@ -87,6 +88,11 @@ class Stream:
             raise ForecasterError(
                 "these recorded forecasts are those of the source, whose rows are not the stream's; record those of "
                 "the stream, counted from its first row, or find forecasts by time: Recorded(forecasts, times=...)."
+            )
+        if self._forecaster is not None and quantiles_of(self._forecaster) != calibrator.quantiles:
+            raise ForecasterError(
+                f"the forecaster gives the quantiles {quantiles_of(self._forecaster)}, and the calibrator was fitted "
+                f"with {calibrator.quantiles}; fit it with this forecaster, or bring one of those quantiles."
             )
         self._state = StreamState(
             rows=0,
@@ -130,7 +136,8 @@ class Stream:
                 (see ``guard`` in `ompb.Settings`) counts as missing and is named in ``forecast.hidden``.
             at: its time. Rows left out since the last one count as missing; without it the next time is meant.
             future: covariates known ahead, (horizon, K), handed to the forecaster as they are.
-            base: the base forecast (horizon, C), if the forecaster is not to be asked; None: there is none at this row.
+            base: the base forecast (horizon, C), if the forecaster is not to be asked, or (horizon, C, Q) where the
+                calibrator was fitted with Q quantiles; None: there is none at this row.
 
         Raises:
             InputError: the row, its time or the covariates cannot be used.
@@ -294,9 +301,10 @@ class Stream:
         if answer is None:
             online = rules.pass_over(online, row)
         else:
-            seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, answer))
-            issued, online = rules.issue(online, row, seen, said, known)
-            forecast = self._forecast(row, stamp, answer, issued, hidden, self._alerts(online, row, stamp))
+            base = answer.base[0]
+            seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, base))
+            issued, online = rules.issue(online, row, seen, said, known, cal.spreads(answer))
+            forecast = self._forecast(row, stamp, base, issued, hidden, self._alerts(online, row, stamp))
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
         hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
         after = StreamState(row + 1, state.history, stamp is not None, newest, hidden_so_far, window, online)
@@ -317,20 +325,20 @@ class Stream:
             return values, lanes, None, guard
         return np.where(hidden, np.nan, values), np.where(hidden, np.nan, lanes), hidden, guard
 
-    def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Floats | None:
-        """The base forecast (H, C) of the newest window, checked; None where there is none."""
+    def _base(self, row: int, window: Window, stamp: Stamp | None, future: Floats | None, base: Any) -> Answer | None:
+        """What the forecaster says of the newest window, checked; None where it is silent."""
         if base is None:
             return None
         cal, origins = self._calibrator, np.asarray([row])
         times = None if stamp is None else np.asarray([stamp])
-        forecaster: Forecaster | None = self._forecaster if base is ASK else _Given(base)
+        forecaster: Forecaster | None = self._forecaster if base is ASK else _Given(base, cal.quantiles)
         if forecaster is None:
             raise ForecasterError("this stream has no forecaster; pass base= with each row, or make it with one.")
         if not speaking(forecaster, origins, times)[0]:
             return None
         ahead = None if future is None else future[None]
         query = Query(window.filled[None, -cal.context :], origins, times, ahead)
-        return np.asarray(ask(forecaster, query, cal.horizon, cal.scaler, cal.names)[0])
+        return ask(forecaster, query, cal.horizon, cal.scaler, cal.names)
 
     def _stamp(self, state: StreamState, at: Any) -> tuple[Stamp | None, int]:
         """The time of the next row, if rows have times, and how many rows are missing before it."""
@@ -386,7 +394,8 @@ class Stream:
         # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
         mean = np.where(issued.gate > 0, moved, base)
         sd = cal.scale * issued.sd.T
-        widths, expected = np.ascontiguousarray(issued.half_widths.T), cal.scale * issued.expected_error
+        widths = np.moveaxis(issued.half_widths, 0, -1).reshape(2, len(LEVELS), -1, cal.channels)
+        expected = cal.scale * issued.expected_error
         for array in (mean, base, issued.gate, sd, widths, expected, issued.novelty):
             if array is not None:
                 array.flags.writeable = False
@@ -400,6 +409,7 @@ class Stream:
             sd=sd,
             levels=_LEVELS,
             multipliers=widths,
+            bounds=cal.bounds,
             expected_error=expected,
             certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
             hidden=() if hidden is None else tuple(cal.names[place] for place in np.flatnonzero(hidden)),

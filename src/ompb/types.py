@@ -202,7 +202,8 @@ class Forecast:
     novelty: Floats | None  # distance of base forecast and memory, 1 = rare on the source: (C,); None without memory
     sd: Floats  # predictive standard deviation: (H, C)
     levels: Floats  # interval levels whose half-widths are tracked online: (levels,)
-    multipliers: Floats  # half-width at each level, in sd: (levels, C)
+    multipliers: Floats  # half-widths below and above at each level, in sd: (2, levels, H, C), or H = 1 for all leads
+    bounds: Floats | None  # what no value can lie below or above: (2, C); None if nobody gave any
     expected_error: Floats  # mean absolute error over the leads that is to be expected: (C,)
     certificate: Certificate | None
     hidden: tuple[str, ...]  # channels whose newest cell was not believed and counts as missing
@@ -220,36 +221,41 @@ class Forecast:
         return str(self.warnings[0]) if self.warnings else None
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper end, each (H, C), of the central interval of that level."""
-        half = half_width(level, self.levels, self.multipliers) * self.sd
-        return self.mean - half, self.mean + half
+        """Lower and upper end, each (H, C), of the central interval of that level, within the bounds."""
+        return ends(self.mean, self.sd, half_widths(level, self.levels, self.multipliers), self.bounds)
 
     def quantile(self, q: float) -> Floats:
-        """The q-quantile of each value, (H, C). The 0.5-quantile is ``mean``."""
+        """The q-quantile of each value, (H, C), which never falls as q rises. The 0.5-quantile is ``mean``.
+
+        Where bounds were given it lies within them, even if ``mean``, which is never moved, does not.
+        """
         if not 0 < q < 1:
             raise OptionError(f"q = {q} is not inside (0, 1); pass 0.9 for the 90 % quantile.")
         if q == 0.5:
-            return self.mean
+            return self.mean if self.bounds is None else np.clip(self.mean, *self.bounds)
         lower, upper = self.interval(abs(2 * q - 1))
         return upper if q > 0.5 else lower
 
 
-def half_width(level: float, levels: Floats, multipliers: Floats) -> Floats:
-    """Half-width in sd at any level, (..., C), from those tracked at ``levels``, (..., levels, C).
+def half_widths(level: float, levels: Floats, multipliers: Floats) -> Floats:
+    """Half-widths in sd at any level, (..., 2, H, C), from those tracked at ``levels``, (..., 2, levels, H, C).
 
-    A wider level never gets a narrower interval. Interpolates the ratio to the Gaussian half-width linearly in the
-    Gaussian half-width itself, so that an untouched Gaussian stays exact; outside the tracked levels the nearest ratio
-    is kept.
+    Linear in the Gaussian half-width from one tracked level to the next, from zero on, so that a wider level never gets
+    a narrower interval and an untouched Gaussian stays exact; beyond the last level its ratio to the Gaussian is kept.
     """
     if not 0 < level < 1:
         raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
-    grid = np.asarray([gaussian_half_width(float(b)) for b in levels])
+    grid = [gaussian_half_width(float(b)) for b in levels]
     z = gaussian_half_width(float(level))
-    ratios = np.maximum.accumulate(multipliers, axis=-2) / grid[:, None]
-    right = int(np.searchsorted(grid, z))
-    if right == 0:
-        return np.asarray(z * ratios[..., 0, :])
-    if right == len(grid):
-        return np.asarray(z * ratios[..., -1, :])
+    right = min(int(np.searchsorted(grid, z)), len(grid))
+    if right in (0, len(grid)):
+        nearest = min(right, len(grid) - 1)
+        return np.asarray(z / grid[nearest] * multipliers[..., nearest, :, :])
     share = (z - grid[right - 1]) / (grid[right] - grid[right - 1])
-    return np.asarray(z * ((1 - share) * ratios[..., right - 1, :] + share * ratios[..., right, :]))
+    return np.asarray((1 - share) * multipliers[..., right - 1, :, :] + share * multipliers[..., right, :, :])
+
+
+def ends(mean: Floats, sd: Floats, half: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
+    """Lower and upper end (..., H, C) at half-widths (..., 2, H, C) in sd, within the bounds (2, C)."""
+    lower, upper = mean - half[..., 0, :, :] * sd, mean + half[..., 1, :, :] * sd
+    return (lower, upper) if bounds is None else (np.clip(lower, *bounds), np.clip(upper, *bounds))

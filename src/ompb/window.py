@@ -15,8 +15,8 @@ from ompb.windows import fill_forward
 class Window(NamedTuple):
     """The rows that are remembered; those before the stream began count as missing."""
 
-    known: Annotated[Floats, Shape("W N", nan=True)]  # as they were believed, NaN = missing: (W, C)
-    filled: Annotated[Floats, Shape("W N")]  # with missing cells filled: (W, C)
+    known: Annotated[Floats, Shape("kept N", nan=True)]  # as they were believed, NaN = missing: (kept, C)
+    filled: Annotated[Floats, Shape("kept N")]  # with missing cells filled: (kept, C)
     before: Annotated[Floats, Shape("N")]  # filled values of the row before them: (C,)
     before_row: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # the rows those were known in, or -1: (C,)
 

@@ -1,89 +1,216 @@
-"""The residual variance and the conformal factor, against their formulas in plain loops."""
+"""The residual variance and the conformal factors, against their formulas in plain loops and an adversary."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from ompb.core.intervals import FLOOR, LEVELS, REACH, Conformal, ConformalState, IntervalOptions
+from ompb.core.intervals import (
+    FLOOR,
+    LEVELS,
+    REACH,
+    SHORTEST,
+    SOURCE_ROWS,
+    TILT,
+    Conformal,
+    ConformalState,
+    IntervalOptions,
+    Matured,
+)
 from ompb.normal import gaussian_half_width
 from ompb.types import Floats
 
-LANES, LEADS, DISCOUNT, RATE = 2, 3, 0.9, 0.2
+LANES, LEADS, DISCOUNT, RATE = 2, 3, 0.96, 0.6
 
 
-def rule() -> Conformal:
-    return Conformal(IntervalOptions(DISCOUNT, RATE), np.ones((LANES, LEADS)))
+def rule(lanes: int = LANES, leads: int = LEADS, rate: float = RATE, discount: float = DISCOUNT) -> Conformal:
+    return Conformal(IntervalOptions(discount, rate), np.ones((lanes, leads)))
 
 
-def draw(seed: int, scale: float = 1.0) -> tuple[Floats, Floats, Floats, Floats]:
-    """Errors, 1/sd, 1/(1 + q) and which were observed, of one row."""
+def draw(seed: int, scale: float = 1.0) -> Matured:
+    """Errors of one row, and what they were issued with."""
     rng = np.random.default_rng(seed)
     observed = np.asarray(rng.random((LANES, LEADS)) < 0.7, dtype=np.float64)
     leverage = rng.uniform(0.2, 3.0, (LANES, LEADS))
-    return scale * rng.normal(size=(LANES, LEADS)) * observed, rng.uniform(0.3, 2, (LANES, LEADS)), leverage, observed
+    error = scale * rng.normal(size=(LANES, LEADS)) * observed
+    half_widths = rng.uniform(0.3, 3.0, (LANES, 2 * len(LEVELS), LEADS))
+    return Matured(error, observed, rng.uniform(0.3, 2, (LANES, LEADS)), half_widths, 1 / (1 + leverage))
 
 
-def test_the_variance_is_the_discounted_mean_of_errors_freed_of_their_leverage() -> None:
+def test_the_variance_is_the_mean_of_errors_freed_of_their_leverage() -> None:
     """An error has variance sigma^2 (1 + q): without its share 1/(1 + q) sigma^2 would take the posterior's for its."""
     rules = rule()
     state = rules.start(np.full((LANES, LEADS), 2.0))
-    expected = np.full((LANES, LEADS), 2.0)
-    for seed in range(30):
-        error, precision, leverage, observed = draw(seed)
-        state = rules.learn(state, error, precision, 1 / (1 + leverage), observed)
+    expected, rows = np.full((LANES, LEADS), 2.0), np.full((LANES, LEADS), SOURCE_ROWS)
+    for seed in range(60):
+        matured = draw(seed)
+        state = rules.learn(state, matured)
         for place in np.ndindex(LANES, LEADS):
-            if observed[place]:
-                own = error[place] ** 2 / (1 + leverage[place])
-                expected[place] = DISCOUNT * expected[place] + (1 - DISCOUNT) * own
+            if matured.observed[place]:
+                own = matured.error[place] ** 2 * matured.shrink[place]
+                rows[place] = min(rows[place] + 1, 1 / (1 - DISCOUNT))
+                expected[place] += (own - expected[place]) / rows[place]
         np.testing.assert_allclose(state.variance, expected, rtol=1e-12)
+    assert (rows < 26).all()  # the rehearsal reached the discount
 
 
 def test_the_variance_is_that_of_the_noise_whatever_the_leverage() -> None:
     rng = np.random.default_rng(0)
-    rules = Conformal(IntervalOptions(0.999, 0.0), np.ones((1, 1)))
+    rules = rule(1, 1, discount=0.999)
     state: ConformalState = rules.start(np.ones((1, 1)))
+    one, wide = np.ones((1, 1)), np.full((1, 2 * len(LEVELS), 1), 9.0)
     for _ in range(20_000):
         leverage, noise = rng.uniform(0, 9), 0.5
         error = rng.normal(scale=noise * math.sqrt(1 + leverage), size=(1, 1))
-        state = rules.learn(state, error, np.ones((1, 1)), np.full((1, 1), 1 / (1 + leverage)), np.ones((1, 1)))
+        state = rules.learn(state, Matured(error, one, one, wide, one / (1 + leverage)))
     assert state.variance[0, 0] == pytest.approx(0.25, rel=0.1)
 
 
 def test_sd_puts_the_leverage_back() -> None:
-    state = ConformalState(np.asarray([[4.0, 9.0, 1.0]]), np.zeros((1, len(LEVELS))))
+    state = ConformalState(np.asarray([[4.0, 9.0, 1.0]]), np.ones((1, 3)), np.zeros((1, 2, len(LEVELS))))
     np.testing.assert_allclose(rule().sd(state, np.asarray([3.0])), [[4.0, 6.0, 2.0]])
 
 
-def test_factors_move_by_the_share_outside_less_the_share_allowed() -> None:
+def test_factors_move_by_the_shares_outside_what_was_issued() -> None:
     rules = rule()
     state = rules.start(np.ones((LANES, LEADS)))
-    logs = np.zeros((LANES, len(LEVELS)))
-    for seed in range(40):
-        error, precision, leverage, observed = draw(seed, scale=2.0)
+    logs = np.zeros((LANES, 2, len(LEVELS)))
+    for seed in range(60):
+        matured = draw(seed, scale=2.0)
         for lane in range(LANES):
-            seen = [lead for lead in range(LEADS) if observed[lane, lead]]
+            seen = [lead for lead in range(LEADS) if matured.observed[lane, lead]]
             for place, level in enumerate(LEVELS):
-                half = gaussian_half_width(level) * math.exp(logs[lane, place])
-                outside = [abs(error[lane, lead]) * precision[lane, lead] > half for lead in seen]
+                below = above = 0.0
+                for lead in seen:
+                    off = matured.error[lane, lead] * matured.precision[lane, lead]
+                    below += (-off > matured.half_widths[lane, place, lead]) / len(seen)
+                    above += (off > matured.half_widths[lane, len(LEVELS) + place, lead]) / len(seen)
                 if seen:
-                    moved = logs[lane, place] + RATE * (sum(outside) / len(seen) - (1 - level))
-                    logs[lane, place] = min(max(moved, -math.log(5)), math.log(5))
-        state = rules.learn(state, error, precision, 1 / (1 + leverage), observed)
+                    total, tilt = below + above - (1 - level), TILT * (above - below)
+                    for side, move in enumerate((total - tilt, total + tilt)):
+                        moved = logs[lane, side, place] + RATE / SHORTEST * move
+                        logs[lane, side, place] = min(max(moved, -math.log(5)), math.log(5))
+        state = rules.learn(state, matured)
         np.testing.assert_allclose(state.log_factor, logs, atol=1e-12)
 
 
 def test_neither_variance_nor_factors_leave_their_bounds() -> None:
     rules = rule()
     state = rules.start(np.ones((LANES, LEADS)))
-    ones = np.ones((LANES, LEADS))
-    for _ in range(500):
-        state = rules.learn(state, 0 * ones, ones, ones, ones)
+    ones, wide = np.ones((LANES, LEADS)), np.ones((LANES, 2 * len(LEVELS), LEADS))
+    for _ in range(1000):
+        state = rules.learn(state, Matured(0 * ones, ones, ones, wide, ones))
     assert (state.variance == FLOOR).all()
     assert (state.log_factor == -REACH).any()
-    for _ in range(500):
-        state = rules.learn(state, 1e6 * ones, ones, ones, ones)
-    assert (state.log_factor == REACH).all()
-    np.testing.assert_allclose(rules.half_widths(state)[0], [5 * gaussian_half_width(level) for level in LEVELS])
+    for _ in range(1000):
+        state = rules.learn(state, Matured(1e6 * ones, ones, ones, wide, ones))
+    assert (state.log_factor[:, 1] == REACH).all()
+    np.testing.assert_allclose(rules.half_widths(state)[0, 1], [5 * gaussian_half_width(level) for level in LEVELS])
+
+
+def test_a_wider_level_is_never_issued_narrower() -> None:
+    rng, rules = np.random.default_rng(1), rule(lanes=50)
+    factors = rng.uniform(-REACH, REACH, (50, 2, len(LEVELS)))
+    state = ConformalState(np.ones((50, LEADS)), np.ones((50, LEADS)), factors)
+    shape = rng.uniform(0.2, 5.0, (50, 2, len(LEVELS), LEADS))
+    wanted = rules.half_widths(state)
+    assert (np.diff(wanted, axis=-1) < 0).any()
+    for issued, asked in (
+        (rules.issued(state), wanted[..., None]),
+        (rules.issued(state, shape), wanted[..., None] * shape),
+    ):
+        expected = np.maximum.accumulate(asked, axis=2).reshape(50, 2 * len(LEVELS), -1)
+        np.testing.assert_allclose(issued, expected, rtol=1e-15)
+
+
+# ----------------------------------------------------------------------------------------- what the docstring proves
+
+Adversary = Callable[[int, Floats], Floats]  # row and half-widths issued for it (2, levels, H) to errors (H,) in sd
+
+
+def misses(adversary: Adversary, horizon: int, rows: int, rate: float = 0.5) -> tuple[Floats, Floats, bool]:
+    """Shares of leads outside the issued intervals, (T, 2, levels), the moves of ln c, and whether one was stopped."""
+    rules = rule(1, horizon, rate)
+    state = rules.start(np.ones((1, horizon)))
+    ones, issued, shares, stopped = np.ones((1, horizon)), [rules.issued(state)[0, :, 0]] * horizon, [], False
+    for row in range(rows):
+        told = np.stack(issued[::-1][:horizon], axis=-1)  # lead h was issued h rows ago: (2 levels, H)
+        widths = told.reshape(2, len(LEVELS), horizon)
+        errors = adversary(row, widths)
+        shares.append(np.stack([(-errors > widths[0]).mean(axis=-1), (errors > widths[1]).mean(axis=-1)]))
+        state = rules.learn(state, Matured(errors[None], ones, ones, told[None], ones))
+        stopped |= bool((np.abs(state.log_factor) == REACH).any())
+        issued = [*issued[1:], rules.issued(state)[0, :, 0]]
+    return np.asarray(shares), state.log_factor[0], stopped
+
+
+def spiteful(seed: int) -> Adversary:
+    """Calm and wild by turns, mostly on one side for a while, and never inside by much or outside by much.
+
+    Each error is moved to just outside the narrowest interval that it can reach, or to just inside.
+    """
+    rng = np.random.default_rng(seed)
+
+    def errors(row: int, widths: Floats) -> Floats:
+        drawn = np.asarray(rng.normal(size=widths.shape[-1]) * (0.7 if row // 30 % 2 else 1.6))
+        side = np.where(rng.random(drawn.shape) < 0.8, row // 50 % 2, rng.integers(2, size=drawn.shape))
+        theirs = np.where(side == 1, widths[1], widths[0])  # (levels, H)
+        nearest = np.abs(theirs - np.abs(drawn)).argmin(axis=0)
+        aim = np.take_along_axis(theirs, nearest[None], axis=0)[0]
+        close = np.abs(aim - np.abs(drawn)) < 0.5
+        size = np.where(close, aim * (1.001 if row % 3 else 0.999), np.abs(drawn))
+        return np.asarray((2 * side - 1) * size)
+
+    return errors
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("horizon", [1, 16])
+def test_shares_outside_are_as_promised_whatever_the_errors(horizon: int, seed: int) -> None:
+    rate, rows = 0.5, 3000
+    step = rate / max(horizon, SHORTEST)
+    shares, moved, stopped = misses(spiteful(seed), horizon, rows, rate)
+    assert not stopped
+    allowed = 1 - np.asarray(LEVELS)
+    total, tilt = shares.sum(axis=1).mean(axis=0), (shares[:, 1] - shares[:, 0]).mean(axis=0)
+    # the moves telescope, to the last digit
+    np.testing.assert_allclose(moved.sum(axis=0) / 2, step * rows * (total - allowed), atol=1e-9)
+    np.testing.assert_allclose((moved[1] - moved[0]) / 2, step * rows * TILT * tilt, atol=1e-9)
+    # hence the bounds
+    assert (np.abs(total - allowed) <= 2 * REACH / (step * rows)).all()
+    assert (np.abs(tilt) <= 2 * REACH / (step * TILT * rows)).all()
+
+
+def test_against_the_present_width_the_promise_would_not_hold() -> None:
+    """The same adversary, who is told the newest widths instead: so the test above can fail."""
+    horizon, rows = 16, 3000
+    rules = rule(1, horizon, 4.0)
+    state, ones = rules.start(np.ones((1, horizon))), np.ones((1, horizon))
+    issued, outside = [rules.issued(state)[0, :, 0]] * horizon, []
+    for _ in range(rows):
+        told = np.stack(issued[::-1], axis=-1).reshape(2, len(LEVELS), horizon)
+        present = rules.issued(state)[0].reshape(2, len(LEVELS))
+        # outside what was issued, inside what is issued now, wherever that is possible
+        errors = np.where(told[1, 1] < present[1, 1], (told[1, 1] + present[1, 1]) / 2, 1.3 * present[1, 1])
+        outside.append((errors > told[1, 1]).mean())
+        now = np.repeat(rules.issued(state), horizon, axis=2)
+        state = rules.learn(state, Matured(errors[None], ones, ones, now, ones))
+        issued = [*issued[1:], rules.issued(state)[0, :, 0]]
+    assert np.mean(outside) > 0.25  # of a promised 0.2
+
+
+def test_skewed_errors_are_covered_on_each_side() -> None:
+    """Gamma noise, whose upper tail is long: about 2.5 % outside the 95 % interval on each side."""
+    rng, horizon = np.random.default_rng(0), 6
+
+    def gamma(row: int, widths: Floats) -> Floats:
+        del row, widths
+        return np.asarray(rng.gamma(2.0, size=horizon) - 2.0) / math.sqrt(2.0)
+
+    shares, moved, _ = misses(gamma, horizon, 8000)
+    later = shares[2000:].mean(axis=0)[:, LEVELS.index(0.95)]
+    np.testing.assert_allclose(later, 0.025, atol=0.005)
+    assert moved[1, LEVELS.index(0.95)] > 0.1 > 0 > moved[0, LEVELS.index(0.95)]

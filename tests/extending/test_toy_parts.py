@@ -20,7 +20,7 @@ import ompb
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.certificate.kinds import Kind
 from ompb.core.features import FeatureMap, View
-from ompb.core.intervals import IntervalRule, IntervalState
+from ompb.core.intervals import IntervalRule, IntervalState, Matured
 from ompb.core.members.contract import Fixed, Learner, Member, MemberOptions, MemberState, Speech, Untaught, Voices
 from ompb.errors import FormatError, OptionError
 from ompb.normal import gaussian_half_width
@@ -136,13 +136,10 @@ class Gaussian(IntervalRule, tag="gaussian"):
         return GaussianState(namespace(variance).asarray(variance, copy=True))
 
     def half_widths(self, state: IntervalState) -> Array:
-        return zeros(state.variance, state.variance.shape[0], 1) + self.gaussian
+        return zeros(state.variance, state.variance.shape[0], 2, 1) + self.gaussian
 
-    def learn(
-        self, state: IntervalState, error: Array, precision: Array, shrink: Array, observed: Array
-    ) -> GaussianState:
-        del precision
-        return GaussianState(self.next_variance(state, error, shrink, observed))
+    def learn(self, state: IntervalState, matured: Matured) -> GaussianState:
+        return GaussianState(self.next_variance(state, matured, 1 - self.options.discount))
 
 
 CONTEXT, HORIZON, SEASON, ROWS = 24, 3, 8, 320

@@ -27,7 +27,7 @@ def query(origins: list[int], times: Times | None = None) -> Query:
 
 
 def asked(recorded: Recorded, origins: list[int], times: Times | None = None) -> Floats:
-    return ask(recorded, query(origins, times), HORIZON, Scaler(np.zeros(2), np.ones(2)), ("a", "b"))
+    return ask(recorded, query(origins, times), HORIZON, Scaler(np.zeros(2), np.ones(2)), ("a", "b")).base
 
 
 def test_without_times_the_origin_counts_whatever_the_times_are(forecasts: Floats) -> None:

@@ -24,7 +24,7 @@ def query(**parts: Any) -> Query:
 
 
 def asked(forecaster: Any, question: Query | None = None) -> Floats:
-    return ask(as_forecaster(forecaster), question or query(), HORIZON, SCALER, NAMES)
+    return ask(as_forecaster(forecaster), question or query(), HORIZON, SCALER, NAMES).base
 
 
 def last_rows(windows: Floats) -> Floats:
@@ -143,7 +143,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("one horizon", lambda w: w[:, -1], r"shape \(3, 2\); accepted: \(3, 2, 2\) = \(n, horizon, C\)\.$"),
     ("another horizon", lambda w: w, r"shape \(3, 5, 2\)"),
     ("one window", lambda w: last_rows(w)[:1], r"shape \(1, 2, 2\)"),
-    ("quantiles", lambda w: last_rows(w)[..., None].repeat(9, -1), "not calibrated yet: return the median"),
+    ("quantiles", lambda w: last_rows(w)[..., None].repeat(9, -1), "an ompb.Forecaster that declares them"),
     ("missing", full(np.nan), "nan at lead 1, channel 'load', for origin 4; every value must be finite"),
     ("infinite", full(-np.inf), "-inf at lead 1"),
     ("masked", lambda w: np.ma.masked_equal(last_rows(w), 9.0), "nan at lead 2, channel 'wind', for origin 4"),

@@ -124,6 +124,14 @@ def test_the_same_spike_without_guard_does_leave_one() -> None:
     assert (width[:, 0] > 10 * usual[:, 0]).all()
 
 
+def test_beyond_any_limit_a_spike_is_a_missing_cell_without_guard_either() -> None:
+    trusting, missing = fit(guard=None), target().copy()
+    missing[AT, 0] = np.nan
+    spoiled, expected = forecasts(off_by(2e6), trusting), forecasts(missing, trusting)
+    for found, other in zip(spoiled, expected, strict=True):
+        np.testing.assert_array_equal(found.interval(0.95), other.interval(0.95))
+
+
 @pytest.mark.parametrize("rows", [1, 5, 6, 7, 8, 60])
 def test_six_cells_in_a_row_are_hidden_and_the_seventh_is_believed(rows: int) -> None:
     """The level has moved; it is believed for as long as it stays."""

@@ -236,7 +236,7 @@ def _write(file: Path, forecaster: AnyForecaster, rows: Floats, context: int, ho
         for first in range(0, count, BLOCK):
             block = slice(first, min(first + BLOCK, count))
             query = Query(windows[block], np.arange(context - 1 + block.start, context - 1 + block.stop))
-            kept[block] = scaler.standardise(ask(asked, query, horizon, scaler, numbered(rows.shape[1])))
+            kept[block] = scaler.standardise(ask(asked, query, horizon, scaler, numbered(rows.shape[1])).base)
         kept.flush()
 
 

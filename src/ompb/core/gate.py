@@ -108,10 +108,15 @@ class Gate:
         """Of the speeds, (Z,)."""
         return self._constant(self.options.cautions)
 
+    @property
+    def speeds(self) -> int:
+        """Z."""
+        return len(self.options.discounts)
+
     def start(self, lanes: int) -> GateState:
         """Nothing heard of N lanes yet."""
-        speeds, voices = len(self.options.discounts), self.prior.shape[0]
-        none = (zeros(self.prior, lanes, *more) for more in ((speeds, voices), (speeds,), (speeds,), ()))
+        shapes = (self.speeds, self.prior.shape[0]), (self.speeds,), (self.speeds,), ()
+        none = (zeros(self.prior, lanes, *more) for more in shapes)
         return GateState(*none)
 
     def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:

@@ -1,10 +1,11 @@
 r"""Predictive law of each lead, and the rules that keep its coverage.
 
 .. math:: \mathrm{var}_h = \sigma_h^2 (1 + q),\qquad
-   \sigma_h^2 \leftarrow \beta \sigma_h^2 + (1 - \beta) \frac{(y_h - \hat y_h)^2}{1 + q}
+   \sigma_h^2 \leftarrow \sigma_h^2 + g \Bigl( \frac{(y_h - \hat y_h)^2}{1 + q} - \sigma_h^2 \Bigr)
 
 q is the mixture's leverage: sigma_h^2 q is the posterior variance, sigma_h^2 the residual variance, both from matured
-labels only. The half-width at level b is c_b standard deviations; a rule says how c_b moves.
+labels only. The share g of what is new is 1 - discount. The interval at level b reaches c_b standard deviations below
+the mean, and another c_b above; a rule says how they move.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.normal import gaussian_half_width
@@ -23,6 +24,13 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 FLOOR = 1e-12
 # ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
 REACH = math.log(5.0)
+# Rows that the source's variance is worth: a stream may err more or less than the source from its first row on.
+SOURCE_ROWS = 20.0
+# A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
+SHORTEST = 10
+# How much slower than their sum the difference of both sides is learned. Both numbers were rehearsed on sources
+# (benchmarks/coverage.py): a large one makes symmetric errors' intervals noisy, a small one leaves skewed ones off.
+TILT = 0.3
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,17 @@ class IntervalOptions:
     """Of the intervals."""
 
     discount: float = 0.99  # how much of the residual variance survives a row
-    rate: float = 0.05  # step of the conformal factor
+    rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
+
+
+class Matured(NamedTuple):
+    """A row's errors, by lead, and what they were issued with."""
+
+    error: Array  # outcome less issued mean; 0 where there is none: (N, H)
+    observed: Array  # 1 where there is an error, else 0: (N, H)
+    precision: Array  # 1 / issued sd: (N, H)
+    half_widths: Array  # issued, in sd, at each of `LEVELS` below and then above: (N, 2 levels, H)
+    shrink: Array  # 1 / (1 + leverage): (N, H)
 
 
 class IntervalState(Tagged):
@@ -46,9 +64,14 @@ class IntervalRule(Tagged, ABC):
     def __init__(self, options: IntervalOptions, like: Array) -> None:
         self.options = options
         xp = namespace(like)
-        gaussian, outside = tuple(map(gaussian_half_width, LEVELS)), tuple(1 - level for level in LEVELS)
-        self.gaussian = xp.asarray(gaussian, dtype=like.dtype, device=like.device)  # half-widths: (levels,)
-        self.outside = xp.asarray(outside, dtype=like.dtype, device=like.device)  # share allowed there: (levels,)
+
+        def constant(values: list[float] | list[list[float]]) -> Array:
+            return xp.asarray(values, dtype=like.dtype, device=like.device)
+
+        self.gaussian = constant([gaussian_half_width(level) for level in LEVELS])  # half-widths: (levels,)
+        self.tail = constant([(1 - level) / 2 for level in LEVELS])  # share allowed outside on each side: (levels,)
+        # row i marks the levels up to the i-th: (levels, levels, 1)
+        self._up_to = constant([[float(j <= i) for j in range(len(LEVELS))] for i in range(len(LEVELS))])[..., None]
 
     @abstractmethod
     def start(self, variance: Array) -> IntervalState:
@@ -56,26 +79,32 @@ class IntervalRule(Tagged, ABC):
 
     @abstractmethod
     def half_widths(self, state: IntervalState) -> Array:
-        """c_b in standard deviations for `LEVELS`, (N, levels)."""
+        """c_b in standard deviations for `LEVELS`, below and above: (N, 2, levels)."""
 
     @abstractmethod
-    def learn(
-        self, state: IntervalState, error: Array, precision: Array, shrink: Array, observed: Array
-    ) -> IntervalState:
-        """A row's errors with the 1/sd and 1/(1 + q) they were issued with, each (N, H).
+    def learn(self, state: IntervalState, matured: Matured) -> IntervalState:
+        """What a row has taught."""
 
-        ``observed`` (N, H) is 1 where there is an error, which is 0 elsewhere.
+    def issued(self, state: IntervalState, shape: Array | None = None) -> Array:
+        """The half-widths that go out, below and then above, (N, 2 levels, 1): never narrower at a wider level.
+
+        A ``shape`` (N, 2, levels, H) multiplies them lead by lead, which makes them (N, 2 levels, H).
         """
+        half_widths = self.half_widths(state)[..., None]
+        if shape is not None:
+            half_widths = half_widths * shape
+        xp = namespace(half_widths)
+        widest = xp.max(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
+        return xp.reshape(widest, (widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
         return namespace(state.variance).sqrt(state.variance * (1 + leverage[:, None]))
 
-    def next_variance(self, state: IntervalState, error: Array, shrink: Array, observed: Array) -> Array:
-        """sigma_h^2 after a row, (N, H): the module's equation."""
-        xp = namespace(error)
-        fade = (1 - self.options.discount) * observed
-        return xp.maximum(state.variance + fade * (error * error * shrink - state.variance), FLOOR)
+    def next_variance(self, state: IntervalState, matured: Matured, share: Array | float) -> Array:
+        """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
+        own = matured.error * matured.error * matured.shrink
+        return namespace(own).maximum(state.variance + matured.observed * share * (own - state.variance), FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,36 +112,80 @@ class ConformalState(IntervalState, tag="conformal"):
     """Residual variance and conformal factors of N lanes."""
 
     variance: Annotated[Array, Shape("N H", positive=True)]
-    log_factor: Annotated[Array, Shape("N levels", least=-REACH, most=REACH)]  # ln of c_b over its Gaussian value
+    rows: Annotated[Array, Shape("N H", least=0)]  # that the variance is a mean of, the source's and those heard
+    # ln of c_b over its Gaussian value, below and then above
+    log_factor: Annotated[Array, Shape("N 2 levels", least=-REACH, most=REACH)]
 
 
 class Conformal(IntervalRule, tag="conformal"):
-    """Each row moves ln c_b up by rate * (share of its leads outside - (1 - b)).
+    r"""Each row moves c_b by the shares of its leads that lay outside the intervals that were *issued* for them.
 
-    So the long-run share outside is 1 - b whatever the errors' law.
+    .. math:: \ln c_b^\pm \leftarrow \ln c_b^\pm + \frac{rate}{H} \bigl[
+       (above + below - (1 - b)) \pm tilt \, (above - below) \bigr]
+
+    with the horizon H, or `SHORTEST` if that is longer.
+
+    So in the long run (1 - b) / 2 of all leads lie outside on each side, whatever the errors are, even chosen by an
+    adversary who knows everything. Proof: the moves of T rows add up to the difference between the last ln c_b and the
+    first, which is at most 2 `REACH`. The sum of both sides moves by the first bracket, their difference by the second:
+
+    .. math:: \Bigl| \frac1T \sum_{t \le T} (above_t + below_t) - (1 - b) \Bigr| \le \frac{2 H \, REACH}{rate \; T},
+       \qquad \Bigl| \frac1T \sum_{t \le T} (above_t - below_t) \Bigr| \le \frac{2 H \, REACH}{rate \; tilt \; T}.
+
+    It holds as long as no move is stopped at `REACH`. Where moves up are stopped, since errors lie beyond five times
+    the Gaussian interval for long, the shares may be larger; where moves down are, smaller. A row without labels counts
+    in neither sum, and a late one when it comes.
+
+    A forecast's last lead is known H rows after it was issued. In that time ln c_b moves by ``rate`` or little more:
+    hence a rate per horizon. A larger one would go on answering misses of widths that have long been left behind.
+
+    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows: g = 1 / rows, until that
+    has fallen to 1 - discount.
     """
+
+    def __init__(self, options: IntervalOptions, like: Array) -> None:
+        super().__init__(options, like)
+        rate = options.rate / max(int(like.shape[1]), SHORTEST)
+        own, other = rate * (1 + TILT), rate * (1 - TILT)
+        # what excess below and above moves ln c below and above: (2, 2)
+        self._pull = namespace(like).asarray([[own, other], [other, own]], dtype=like.dtype, device=like.device)
+        self._most_rows = 1 / (1 - options.discount) if options.discount < 1 else math.inf
 
     def start(self, variance: Array) -> ConformalState:
         """Gaussian intervals."""
         xp = namespace(variance)
-        return ConformalState(xp.asarray(variance, copy=True), zeros(variance, variance.shape[0], len(LEVELS)))
+        return ConformalState(
+            variance=xp.asarray(variance, copy=True),
+            rows=SOURCE_ROWS * xp.ones_like(variance),
+            log_factor=zeros(variance, variance.shape[0], 2, len(LEVELS)),
+        )
 
     def half_widths(self, state: IntervalState) -> Array:
         """The Gaussian half-width times the factor."""
         assert isinstance(state, ConformalState)
         return self.gaussian * namespace(state.log_factor).exp(state.log_factor)
 
-    def learn(
-        self, state: IntervalState, error: Array, precision: Array, shrink: Array, observed: Array
-    ) -> ConformalState:
+    def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""
         assert isinstance(state, ConformalState)
-        xp = namespace(error)
-        leads = xp.vecdot(observed, observed)  # observed is 0 or 1
-        half_widths = self.half_widths(state)
-        outside = xp.astype(xp.abs(error * precision)[:, None] > half_widths[..., None], error.dtype)
-        share = xp.matmul(outside, observed[..., None])[..., 0] / xp.maximum(leads, 1.0)[:, None]
-        allowed = xp.minimum(leads, 1.0)[:, None] * self.outside
-        moved = state.log_factor + self.options.rate * (share - allowed)
-        log_factor = xp.maximum(xp.minimum(moved, REACH), -REACH)
-        return ConformalState(self.next_variance(state, error, shrink, observed), log_factor)
+        share, heard = shares_outside(matured)
+        xp = namespace(share)
+        excess = share - heard[:, None, None] * self.tail
+        moved = state.log_factor + xp.matmul(self._pull, excess)
+        rows = xp.minimum(state.rows + matured.observed, self._most_rows)
+        return ConformalState(
+            variance=self.next_variance(state, matured, 1 / rows),
+            rows=rows,
+            log_factor=xp.maximum(xp.minimum(moved, REACH), -REACH),
+        )
+
+
+def shares_outside(matured: Matured) -> tuple[Array, Array]:
+    """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
+    xp = namespace(matured.error)
+    off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
+    leads = xp.vecdot(matured.observed, matured.observed)  # observed is 0 or 1
+    each = matured.observed / xp.maximum(leads, 1.0)[:, None]
+    half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
+    outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
+    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], xp.minimum(leads, 1.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.intervals import LEVELS
 from ompb.shapes import Shape
 
 
@@ -34,41 +35,79 @@ class Entry(NamedTuple):
         return namespace(self.mean).concat([self.forecasts, self.mean[:, None], self.precision[:, None]], axis=1)
 
 
+class Width(NamedTuple):
+    """What intervals were issued with, by lead; the last axis is 1 where all leads of an origin share it."""
+
+    shrink: Array  # what makes a squared error one of the residual variance, 1 / (1 + leverage): (N, H)
+    half_widths: Array  # in sd, at each level below and then above: (N, 2 levels, H)
+
+    @classmethod
+    def of(cls, stacked: Array) -> Width:
+        """The record in an array (N, 1 + 2 levels, H)."""
+        return cls(stacked[:, 0], stacked[:, 1:])
+
+    def stacked(self) -> Array:
+        """The record as one array (N, 1 + 2 levels, H)."""
+        return namespace(self.shrink).concat([self.shrink[:, None], self.half_widths], axis=1)
+
+
 class Ledger(NamedTuple):
     """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
 
     pages: Annotated[Array, Shape("N K+Z+2 P")]  # entries on R pages of H leads, in one axis: (N, K + Z + 2, R * H)
-    shrink: Annotated[Array, Shape("N RR 1", least=0, most=1)]  # 1 / (1 + leverage) by origin, a ring
+    # what intervals were issued with, see `Width`: in a ring by origin, or on the pages where every lead has its own
+    width: Annotated[Array, Shape("N W RR", least=0)]  # (N, 1 + 2 levels, 2 R), or (N, 0, 2 R)
+    own_width: Annotated[Array, Shape("N V P", least=0)]  # (N, 0, R * H), or (N, 1 + 2 levels, R * H)
     learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
 
     @classmethod
-    def empty(cls, like: Array, forecasts: int, patience: int) -> Ledger:
-        """Nothing issued yet; ``like`` is any (N, H) array, ``forecasts`` how many an entry has."""
+    def empty(cls, like: Array, forecasts: int, patience: int, by_lead: bool = False) -> Ledger:
+        """Nothing issued yet; ``like`` is any (N, H) array, ``forecasts`` how many an entry has.
+
+        ``by_lead``: every lead has a width of its own.
+        """
         lanes, horizon = like.shape
         pages = patience + horizon + 2  # the row to come, those it is late by, those ahead, and a dead page
-        entries, shrink = zeros(like, lanes, forecasts + 2, pages * horizon), zeros(like, lanes, 2 * pages, 1)
-        return cls(entries, shrink, zeros(like, lanes, pages) > 0)
+        terms = 1 + 2 * len(LEVELS)
+        return cls(
+            pages=zeros(like, lanes, forecasts + 2, pages * horizon),
+            width=zeros(like, lanes, 0 if by_lead else terms, 2 * pages),
+            own_width=zeros(like, lanes, terms if by_lead else 0, pages * horizon),
+            learned=zeros(like, lanes, pages) > 0,
+        )
 
     @property
     def horizon(self) -> int:
         """H."""
         return int(self.pages.shape[2]) // int(self.learned.shape[1])
 
-    def issue(self, origin: int, entry: Entry, shrink: Array) -> None:
+    @property
+    def by_lead(self) -> bool:
+        """Whether every lead has a width of its own."""
+        return int(self.width.shape[1]) == 0
+
+    def issue(self, origin: int, entry: Entry, width: Width) -> None:
         """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
-        push(self.shrink, origin, shrink[:, None])
-        stacked = entry.stacked()
+        stacked, terms, by_lead = entry.stacked(), width.stacked(), self.by_lead
+        if not by_lead:
+            push(self._width_ring(), origin, terms[..., 0])
         for here, leads in self._places(origin):
             self.pages[..., here] = stacked[..., leads]
+            if by_lead:
+                self.own_width[..., here] = terms[..., leads]
 
     def pass_over(self, origin: int) -> None:
         """No forecast was issued at this origin."""
         for here, _ in self._places(origin):
             self.pages[:, -1, here] = 0.0  # the precision
 
-    def shrink_at(self, row: int) -> Array:
-        """1 / (1 + leverage) of the forecasts that spoke of a row, by lead: a view (N, H)."""
-        return before(self.shrink, row, self.horizon)[..., 0]
+    def width_at(self, row: int) -> Width:
+        """What the intervals of the forecasts that spoke of a row were issued with: views (N, ..., H)."""
+        horizon = self.horizon
+        if self.by_lead:
+            start = row % int(self.learned.shape[1]) * horizon
+            return Width.of(self.own_width[..., start : start + horizon])
+        return Width.of(namespace(self.width).matrix_transpose(before(self._width_ring(), row, horizon)))
 
     def page(self, row: int) -> Entry:
         """All that was said of a row: views (N, ..., H)."""
@@ -84,7 +123,11 @@ class Ledger(NamedTuple):
         """The cells (N,) of a row that are learned from now on."""
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
-        return Ledger(self.pages, self.shrink, learned)
+        return self._replace(learned=learned)
+
+    def _width_ring(self) -> Array:
+        """The ring by origin, (N, 2 R, W); it is kept the other way round, since it is read along the leads."""
+        return namespace(self.width).matrix_transpose(self.width)
 
     def _places(self, origin: int) -> list[tuple[slice, slice]]:
         """Where the leads of an origin go, and which leads.

@@ -73,6 +73,11 @@ class Mixture:
         """Rows that some member looks back on."""
         return max(member.reach for member in self.members)
 
+    @property
+    def size(self) -> int:
+        """K."""
+        return int(self.prior.shape[0])
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the K voices."""

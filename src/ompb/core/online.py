@@ -20,9 +20,10 @@ from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
-from ompb.core.intervals import IntervalRule, IntervalState
-from ompb.core.ledger import Entry, Ledger
+from ompb.core.intervals import IntervalRule, IntervalState, Matured
+from ompb.core.ledger import Entry, Ledger, Width
 from ompb.core.mixture import Mixture, States
+from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
 
 
@@ -33,7 +34,7 @@ class Issued(NamedTuple):
     gate: Array  # (N,)
     novelty: Array | None  # (N,); None without memory
     sd: Array  # (N, H)
-    half_widths: Array  # (N, levels)
+    half_widths: Array  # in sd, at each level below and then above: (N, 2 levels, H), or H = 1 for all leads
     expected_error: Array  # mean absolute error over the leads: (N,)
     certificate: Reading | None
 
@@ -72,6 +73,7 @@ class Online:
     novelty: Novelty | None  # None without memory
     evidence: Evidence
     intervals: IntervalRule
+    shape: OwnShape | None  # of a forecaster that gives quantiles
     guard: Guard
     certifier: Certifier | None
     realised: RealisedRisks
@@ -89,9 +91,10 @@ class Online:
             members=members,
             gate=self.gate.start(like.shape[0]),
             evidence=self.evidence.start(like),
-            intervals=self.intervals.start(like),
+            # variances are relative to what a forecaster of quantiles says itself
+            intervals=self.intervals.start(like if self.shape is None else namespace(like).ones_like(like)),
             guard=self.guard.start(like),
-            ledger=Ledger.empty(like, len(self.mixture.names) + self.gate.discounts.shape[0], self.patience),
+            ledger=Ledger.empty(like, self.mixture.size + self.gate.speeds, self.patience, self.shape is not None),
             certificate=None if self.certifier is None else self.certifier.start(members),
             realised=self.realised.start(like),
             expected=self.expected.start(like),
@@ -152,11 +155,18 @@ class Online:
         )
 
     def issue(
-        self, state: OnlineState, origin: int, rows: Array, base: Array, known: int | None = None
+        self,
+        state: OnlineState,
+        origin: int,
+        rows: Array,
+        base: Array,
+        known: int | None = None,
+        spreads: Array | None = None,
     ) -> tuple[Issued, OnlineState]:
         """Forecast from the newest rows (N, L or more) and base forecasts (N, H), both standardised.
 
-        ``known`` says how many rows are known, if not just those that are given.
+        ``known`` says how many rows are known, if not just those that are given; ``spreads`` (N, Q, H) how far the
+        forecaster's quantiles lie off the base forecast, if it gives any.
         """
         xp = namespace(rows)
         known = int(rows.shape[1]) if known is None else known
@@ -167,10 +177,10 @@ class Online:
         by_speed, weights = self.gate.opinion(state.gate, against)
         correction = xp.matmul(weights[:, None], corrections)[:, 0]
         leverage = xp.vecdot(weights, chorus.leverage[..., 0])
-        sd = self.intervals.sd(state.intervals, leverage)
+        sd, width = self._spread(state, leverage, spreads)
         mean = base + correction
         said = base[:, None] + xp.concat([corrections, xp.matmul(by_speed, corrections)], axis=1)
-        state.ledger.issue(origin, Entry(said, mean, 1 / sd), 1 / (1 + leverage))
+        state.ledger.issue(origin, Entry(said, mean, 1 / sd), width)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
@@ -179,7 +189,7 @@ class Online:
             gate=1 - xp.matmul(weights, self.mixture.backbone),
             novelty=novelty,
             sd=sd,
-            half_widths=self.intervals.half_widths(state.intervals),
+            half_widths=width.half_widths,
             expected_error=self.expected.of(state.expected, sd),
             certificate=reading,
         )
@@ -212,8 +222,17 @@ class Online:
         return novelty, self.evidence.log_weight(episode, novelty), episode
 
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
-        shrink = state.ledger.shrink_at(row)
-        return self.intervals.learn(state.intervals, labels.issued_error, page.precision, shrink, labels.observed)
+        width = state.ledger.width_at(row)
+        matured = Matured(labels.issued_error, labels.observed, page.precision, width.half_widths, width.shrink)
+        return self.intervals.learn(state.intervals, matured)
+
+    def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
+        """Predictive standard deviation (N, H), and what else intervals are issued with."""
+        sd, shrink = self.intervals.sd(state.intervals, leverage), (1 / (1 + leverage))[:, None]
+        if self.shape is None or spreads is None:
+            return sd, Width(shrink, self.intervals.issued(state.intervals))
+        scale, shape = self.shape.read(spreads, self.base_variance)
+        return sd * scale, Width(shrink / (scale * scale), self.intervals.issued(state.intervals, shape))
 
     def _labels(self, page: Entry, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""

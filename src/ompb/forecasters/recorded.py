@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, ForecasterError, ShapeError
-from ompb.query import Forecaster, Query
+from ompb.query import Forecaster, Query, quantiles_of
 from ompb.times import Times, as_times, require_increasing, shown
 from ompb.types import Floats
 from ompb.windows import Origins
@@ -24,6 +24,8 @@ class Recorded(Forecaster):
     serve source and stream. Without, origins count from the first row of the table or stream the record was made for.
     An origin whose forecast is all NaN, or that is not recorded, is silence.
 
+    Forecasts (T, H, C, Q) are those of Q ``quantiles``, see `ompb.Forecaster.quantiles`.
+
     >>> recorded = Recorded([[[1.0], [2.0]], [[np.nan], [np.nan]]], times=["2024-01-01", "2024-01-02"])
     >>> days = as_times(["2024-01-01", "2024-01-02", "2024-01-03"], "days")
     >>> recorded.speaks_at(np.arange(3), days)
@@ -34,11 +36,17 @@ class Recorded(Forecaster):
 
     forecasts: Floats
     times: Times | None = None
+    quantiles: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         forecasts = _numbers(self.forecasts)
-        if forecasts.ndim != 3 or not forecasts.size:
-            raise ShapeError(f"forecasts have shape {forecasts.shape}; pass a non-empty array (T, horizon, channels).")
+        quantiles = quantiles_of(self)
+        shape = forecasts.shape if not quantiles else forecasts.shape[:-1]
+        if len(shape) != 3 or not forecasts.size or (quantiles and forecasts.shape[-1] != len(quantiles)):
+            axes = f"(T, horizon, channels{f', {len(quantiles)}' if quantiles else ''})"
+            given = "" if quantiles else ", or say which quantiles= they are"
+            raise ShapeError(f"forecasts have shape {forecasts.shape}; pass a non-empty array {axes}{given}.")
+        object.__setattr__(self, "quantiles", quantiles)
         object.__setattr__(self, "forecasts", _read_only(forecasts))
         if self.times is not None:
             times = as_times(self.times, "the times of the forecasts")
@@ -50,9 +58,10 @@ class Recorded(Forecaster):
             object.__setattr__(self, "times", _read_only(times))
 
     def __repr__(self) -> str:
-        origins, horizon, channels = self.forecasts.shape
+        origins, horizon, channels, *_ = self.forecasts.shape
         found = "row number" if self.times is None else "time"
-        return f"Recorded({origins} origins found by {found}, horizon={horizon}, channels={channels})"
+        quantiles = f", quantiles={self.quantiles}" if self.quantiles else ""
+        return f"Recorded({origins} origins found by {found}, horizon={horizon}, channels={channels}{quantiles})"
 
     @property
     def record(self) -> str:
@@ -64,10 +73,13 @@ class Recorded(Forecaster):
     def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:
         """Whether anything is recorded for each origin, (n,)."""
         places, known = self._places(np.asarray(origins), times)
-        return known & ~np.isnan(self.forecasts[places]).all(axis=(1, 2))
+        return known & ~np.isnan(self.forecasts[places].reshape(len(places), -1)).all(axis=1)
 
     def forecast(self, query: Query) -> Floats:
-        """The forecasts (n, H, C) of the query's origins. Raises `ForecasterError`, naming the first that has none."""
+        """The forecasts of the query's origins, (n, H, C) or (n, H, C, Q).
+
+        Raises `ForecasterError`, naming the first origin that has none.
+        """
         silent = np.flatnonzero(~self.speaks_at(query.origins, query.times))
         if silent.size:
             when = "" if query.times is None else f" ({shown(query.times[silent[0]])})"

@@ -43,6 +43,41 @@ def width(lower: ArrayLike, upper: ArrayLike) -> float:
     return known_mean(high - low)
 
 
+def winkler(lower: ArrayLike, upper: ArrayLike, outcome: ArrayLike, level: float) -> float:
+    r"""Mean interval score: the length, and 2 / (1 - level) for each unit that an outcome lies outside.
+
+    .. math:: u - l + \frac{2}{1 - b} \bigl( (l - y)_+ + (y - u)_+ \bigr)
+
+    In the units of the data. Of all intervals, those between the true (1 - b) / 2 and (1 + b) / 2 quantiles score best.
+
+    >>> winkler([0.0, 0.0], [1.0, 1.0], [0.5, 1.5], level=0.8)
+    3.5
+    """
+    low, high, y = aligned(lower=lower, upper=upper, outcome=outcome)
+    _require_ordered(low, high)
+    require_no_infinity("outcome", y)
+    (b,) = _levels("level", [level])
+    outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    return known_mean(high - low + 2 / (1 - b) * outside)
+
+
+def pinball(quantile: ArrayLike, outcome: ArrayLike, q: float) -> float:
+    r"""Mean loss of a q-quantile, in the units of the data; the true quantile has the least.
+
+    .. math:: \max\bigl( q (y - x), (q - 1) (y - x) \bigr)
+
+    Twice its mean over all q in (0, 1) is the continuous ranked probability score.
+
+    >>> pinball([1.0, 1.0], [2.0, 0.0], q=0.9)
+    0.5
+    """
+    said, y = aligned(quantile=quantile, outcome=outcome)
+    require_no_infinity("quantile", said)
+    require_no_infinity("outcome", y)
+    (share,) = _levels("q", [q])
+    return known_mean(np.maximum(share * (y - said), (share - 1) * (y - said)))
+
+
 def nll(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
     r"""Mean negative log density of the outcomes, in nats, under independent Gaussians.
 
