@@ -83,9 +83,7 @@ def fit(
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], level_span(season, context), len(names))
     fitted = SourceFit(features, members, learner.base_variance(), usual, seen(certificate), scales, signals)
-    uncertified = online_rules(
-        fitted, replace(settings, certificate=False), len(rows.names), season, quantiles_of(forecaster)
-    )
+    uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names), season)
     fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
     return Calibrator(
         context=context,

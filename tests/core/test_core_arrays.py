@@ -39,7 +39,7 @@ def small_calibrator(seed: int, **options: Any) -> tuple[ompb.Calibrator, Any]:
 
 
 def inputs(cal: ompb.Calibrator, forecaster: Any, target: Any) -> tuple[Any, Any, Any]:
-    """Standardised rows (T, N), those that are remembered (T, N, R) and base forecasts (T, N, H), some cells missing."""
+    """Standardised rows (T, N), those remembered (T, N, R) and base forecasts (T, N, H), some cells missing."""
     origins = np.arange(CONTEXT - 1, len(target))
     padded = np.concatenate([np.tile(cal.centre, (REMEMBERED, 1)), target])
     remembered = padded[REMEMBERED + origins[:, None] + np.arange(1 - REMEMBERED, 1)]

@@ -143,7 +143,7 @@ def test_a_long_window_with_many_leads_keeps_what_matters_most(monkeypatch: pyte
 
 
 def test_in_the_channels_own_the_pooled_one_counts_as_so_many_windows() -> None:
-    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, the mean over the pooled windows and ridge."""
+    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, the mean over pooled windows and ridge."""
     rows = series(3, 3, 150)
     (span,) = learned(rows, (1,)).spans
     _, ridged = ridge_solution(rows, CONTEXT, HORIZON, SEASON)
