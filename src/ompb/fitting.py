@@ -15,7 +15,7 @@ from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap
 from ompb.core.members.contract import Member
-from ompb.core.members.memory import Memory
+from ompb.core.members.memory import Memory, span_lengths
 from ompb.core.online import Online
 from ompb.core.record import BLOCK, BLOCKS, Record
 from ompb.core.source import SourceFit, SourceLearner
@@ -62,7 +62,8 @@ def fit(
     scaler = Scaler.fit(learning)
     season = season_of(season, learning)
     covariates = None if future is None else as_future(future, len(rows.values), "future")
-    table = Source(forecaster, rows, covariates, scaler, context, horizon, remembers=context * settings.spans[-1])
+    remembers = span_lengths(context, season, settings.spans)[-1]
+    table = Source(forecaster, rows, covariates, scaler, context, horizon, remembers)
     leads = np.arange(horizon, dtype=np.float64)
     features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
     stride = settings.stride or horizon

@@ -77,6 +77,7 @@ class FeatureMap:
     of_window: Annotated[int, Dim("G")]  # the first so many features know the window alone
     has_profile: bool  # else R repeats the level
     level: Annotated[Array, Shape("L")]  # a
+    season: int | None
 
     @classmethod
     def build(cls, leads: Array, season: int | None, context: int, basis_size: int, use_profile: bool) -> FeatureMap:
@@ -97,7 +98,7 @@ class FeatureMap:
         from_window = xp.concat([*of_window, -through_level, profile], axis=1)
         count = sum(part.shape[1] for part in of_window)
         from_base = xp.concat([xp.zeros((leads.shape[0], count), dtype=leads.dtype), basis], axis=1)
-        return cls(contiguous(from_window), contiguous(from_base), count, has_profile, contiguous(level))
+        return cls(contiguous(from_window), contiguous(from_base), count, has_profile, contiguous(level), season)
 
     @property
     def size(self) -> int:

@@ -25,7 +25,7 @@ FLOOR = 1e-12
 # ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
 REACH = math.log(5.0)
 # Rows that the source's variance is worth: a stream may err more or less than the source from its first row on.
-SOURCE_ROWS = 20.0
+SOURCE_ROWS = 10.0
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
 # How much slower than their sum the difference of both sides is learned. Both numbers were rehearsed on sources
@@ -103,8 +103,18 @@ class IntervalRule(Tagged, ABC):
 
     def next_variance(self, state: IntervalState, matured: Matured, share: Array | float) -> Array:
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
+        xp = namespace(matured.error)
         own = matured.error * matured.error * matured.shrink
-        return namespace(own).maximum(state.variance + matured.observed * share * (own - state.variance), FLOOR)
+        if int(xp.count_nonzero(matured.observed)) < math.prod(matured.observed.shape):
+            own = xp.where(matured.observed > 0, own, self._as_others(state, matured, own))
+        return xp.maximum(state.variance + share * (own - state.variance), FLOOR)
+
+    def _as_others(self, state: IntervalState, matured: Matured, own: Array) -> Array:
+        """What a lead without a label has probably erred, (N, H): as the others did, relative to their variance."""
+        xp = namespace(own)
+        leads = xp.sum(matured.observed, axis=-1)
+        ratio = xp.sum(matured.observed * own / state.variance, axis=-1) / xp.maximum(leads, 1.0)
+        return state.variance * xp.where(leads > 0, ratio, 1.0)[:, None]
 
 
 @dataclass(frozen=True, slots=True)

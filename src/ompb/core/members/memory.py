@@ -35,6 +35,8 @@ RIDGE, WEIGHT = 3e-3, 50.0
 POOLED = 50.0
 # Share of the learning rows that says which spans pay, and windows of it that are asked at most.
 JUDGED, ASKED = 0.2, 512
+# A season of more windows than this is not remembered.
+LONGEST_SEASON = 8
 # Windows taken in at a time.
 BLOCK = 1024
 
@@ -113,7 +115,7 @@ class Memory(Member, Voices, tag="memory"):
 class _MemoryLearner(Learner):
     def __init__(self, features: FeatureMap, multiples: tuple[int, ...]) -> None:
         self.level, self.horizon = features.level, features.horizon
-        self.lengths = [multiple * int(features.level.shape[0]) for multiple in multiples]
+        self.lengths = span_lengths(int(features.level.shape[0]), features.season, multiples)
         self.spans: tuple[Span, ...] = ()
 
     def read(self, rows: Array, outcomes: Array) -> None:
@@ -163,6 +165,18 @@ class _MemoryLearner(Learner):
             contiguous(xp.concat([pooled, ones[0]], axis=0)),
             contiguous(xp.concat([own, ones], axis=1)),
         )
+
+
+def span_lengths(context: int, season: int | None, multiples: tuple[int, ...]) -> list[int]:
+    """Lengths that are tried: multiples of a window, and a season and a window where no season fits into a window.
+
+    >>> span_lengths(96, 24, (1, 2, 4)), span_lengths(24, 52, (1, 2, 4))
+    ([96, 192, 384], [24, 48, 76, 96])
+    """
+    lengths = {multiple * context for multiple in multiples}
+    if season is not None and context < season <= LONGEST_SEASON * context and len(multiples) > 1:
+        lengths.add(season + context)
+    return sorted(lengths)
 
 
 def _subspace(products: Array, level: Array) -> tuple[Array, Array]:
