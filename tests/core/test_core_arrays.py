@@ -27,12 +27,19 @@ def small_calibrator(seed: int, **options: Any) -> tuple[ompb.Calibrator, Any]:
     source, target = shifted_stream("level", seed, 500, 120, CHANNELS, SEASON)
     forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
     return ompb.Calibrator.fit(
-        forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON, discounts=(0.98, 0.999), spans=SPANS, **options
+        forecaster,
+        source,
+        context=CONTEXT,
+        horizon=HORIZON,
+        season=SEASON,
+        discounts=(0.98, 0.999),
+        spans=SPANS,
+        **options,
     ), (forecaster, target)
 
 
 def inputs(cal: ompb.Calibrator, forecaster: Any, target: Any) -> tuple[Any, Any, Any]:
-    """Standardised rows (T, N), those that are remembered (T, N, R) and base forecasts (T, N, H), some cells missing."""
+    """Standardised rows (T, N), those remembered (T, N, R) and base forecasts (T, N, H), with some cells missing."""
     origins = np.arange(CONTEXT - 1, len(target))
     padded = np.concatenate([np.tile(cal.centre, (REMEMBERED, 1)), target])
     remembered = padded[REMEMBERED + origins[:, None] + np.arange(1 - REMEMBERED, 1)]

@@ -69,9 +69,7 @@ def test_late_is_on_time(age: int) -> None:
 @pytest.mark.parametrize(
     ("season", "use_profile", "exists"), [(12, True, False), (None, True, True), (40, True, True), (12, False, True)]
 )
-def test_persistence_exists_only_where_there_is_no_profile(
-    season: int | None, use_profile: bool, exists: bool
-) -> None:
+def test_persistence_exists_only_where_there_is_no_profile(season: int | None, use_profile: bool, exists: bool) -> None:
     features = FeatureMap.build(np.arange(6.0), season, 24, 4, use_profile)
     assert (Persistence.learner(features, OPTIONS) is not None) == exists
 

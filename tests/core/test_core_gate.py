@@ -7,8 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from ompb.core.gate import CLOSED, FIRST_SPEED, SPEED_CAUTION, SPEED_DISCOUNT, Gate, GateMode, GateOptions, GateState
-from ompb.core.gate import Opinion
+from ompb.core.gate import (
+    CLOSED,
+    FIRST_SPEED,
+    SPEED_CAUTION,
+    SPEED_DISCOUNT,
+    Gate,
+    GateMode,
+    GateOptions,
+    GateState,
+    Opinion,
+)
 from ompb.types import Floats
 
 PRIOR = (0.6, 0.3, 0.1)

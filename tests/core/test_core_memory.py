@@ -70,7 +70,9 @@ def ridge_solution(rows: Floats, length: int, horizon: int, season: int | None) 
     return np.linalg.solve(ridged, cross), ridged
 
 
-@pytest.mark.parametrize(("lanes", "rows", "length", "ahead"), [(1, 5, 3, 2), (1, 6, 1, 1), (3, 40, 7, 5), (2, 90, 24, 4)])
+@pytest.mark.parametrize(
+    ("lanes", "rows", "length", "ahead"), [(1, 5, 3, 2), (1, 6, 1, 1), (3, 40, 7, 5), (2, 90, 24, 4)]
+)
 def test_products_of_all_windows(lanes: int, rows: int, length: int, ahead: int) -> None:
     values = np.random.default_rng(0).normal(3.0, size=(lanes, rows))
     expected = np.zeros((length, length + ahead))
@@ -141,7 +143,7 @@ def test_a_long_window_with_many_leads_keeps_what_matters_most(monkeypatch: pyte
 
 
 def test_in_the_channels_own_the_pooled_one_counts_as_so_many_windows() -> None:
-    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, the mean over the pooled windows and ridge."""
+    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, a mean over all lanes, ridge included."""
     rows = series(3, 3, 150)
     (span,) = learned(rows, (1,)).spans
     _, ridged = ridge_solution(rows, CONTEXT, HORIZON, SEASON)

@@ -97,7 +97,7 @@ def test_before_any_outcome_the_gate_opens_where_there_is_novelty_and_nowhere_el
     memory = next(member for member in cal.source.members if isinstance(member, Memory))
     lanes = ((rows[:CONTEXT] - cal.centre) / cal.scale).T
     said = memory.spans[0].forecasts(lanes[:, None])[:, 0, :HORIZON].T  # a forecaster that is the memory itself ...
-    base = cal.centre + cal.scale * (said + [50.0, 0.0])  # ... in one channel, and far off in the other
+    base = cal.centre + cal.scale * (said + np.asarray([50.0, 0.0]))  # ... in one channel, and far off in the other
     stream = cal.stream()
     for row in rows[: CONTEXT - 1]:
         stream.step(row)
@@ -109,7 +109,7 @@ def test_before_any_outcome_the_gate_opens_where_there_is_novelty_and_nowhere_el
     assert first.gate[1] == 0
     assert first.mean[:, 1].tobytes() == first.base[:, 1].tobytes()
     silent = fit(members=("backbone", "head"))[0].stream(forecaster)
-    assert [f for f in map(silent.step, rows[:CONTEXT]) if f is not None][0].novelty is None
+    assert next(f for f in map(silent.step, rows[:CONTEXT]) if f is not None).novelty is None
 
 
 def test_gate_closes_when_the_correction_does_not_help() -> None:

@@ -204,7 +204,11 @@ REFUSED: dict[str, tuple[Callable[[ompb.Stream], Any], type[InputError], str]] =
     "channels": (lambda s: s.remember(rows()[:9, :1]), ShapeError, "history"),
     "no rows": (lambda s: s.remember(rows()[:0]), InputError, "history"),
     "infinite": (lambda s: s.remember(np.where(rows()[:9] > 0, np.inf, 0.0)), InputError, "history"),
-    "unsorted": (lambda s: s.remember(rows()[:3], times=START + HOUR * np.asarray([0, 2, 1])), TimeOrderError, "history"),
+    "unsorted": (
+        lambda s: s.remember(rows()[:3], times=START + HOUR * np.asarray([0, 2, 1])),
+        TimeOrderError,
+        "history",
+    ),
     "too few times": (lambda s: s.remember(rows()[:3], times=START + HOUR * np.arange(2)), ShapeError, "history"),
 }
 
@@ -288,7 +292,11 @@ def test_a_late_row_that_only_memory_still_sees() -> None:
     assert age > max(cal.settings.patience, CONTEXT)
     holed = rows().copy()
     holed[late] = np.nan
-    whole, stream, never = silent(rows()[: late + age + 1]), silent(holed[: late + age + 1]), silent(holed[: late + age + 1])
+    whole, stream, never = (
+        silent(rows()[: late + age + 1]),
+        silent(holed[: late + age + 1]),
+        silent(holed[: late + age + 1]),
+    )
     stream.observe(late, rows()[late])
     newest = rows()[late + age + 1]
     mine, known, unknown = (s.step(newest) for s in (stream, whole, never))
