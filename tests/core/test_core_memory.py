@@ -41,9 +41,9 @@ def series(seed: int, lanes: int, rows: int, period: float = 40.0) -> Floats:
     steps = rng.normal(size=(lanes, rows))
     for t in range(1, rows):
         steps[:, t] += 0.8 * steps[:, t - 1]
-    t = np.arange(rows)
+    time = np.arange(rows)
     strength = rng.uniform(0.5, 2.0, size=(lanes, 2, 1))
-    waves = strength[:, 0] * np.sin(2 * np.pi * t / SEASON) + strength[:, 1] * np.sin(2 * np.pi * t / period)
+    waves = strength[:, 0] * np.sin(2 * np.pi * time / SEASON) + strength[:, 1] * np.sin(2 * np.pi * time / period)
     return np.asarray(waves + 0.5 * steps)
 
 
