@@ -38,6 +38,11 @@ def fit(source: Any = ROWS, **options: Any) -> ompb.Calibrator:
         ("guard", 30, 30.0),
         ("members", ["backbone", "head"], ("backbone", "head")),
         ("stride", None, None),
+        ("spans", [np.int64(1), 3], (1, 3)),
+        ("gate_discounts", [1, np.float32(0.5)], (1.0, 0.5)),
+        ("cautions", (5, Fraction(1, 2)), (5.0, 0.5)),
+        ("novelty", 0, 0.0),
+        ("novelty_fade", 3, 3.0),
     ],
 )
 def test_numbers_of_any_make_become_pythons_own(name: str, given: Any, kept: Any) -> None:
@@ -71,11 +76,37 @@ def test_numbers_of_any_make_become_pythons_own(name: str, given: Any, kept: Any
         ("intervals", "guess"),
         ("kind", "guess"),
         ("conformal_rate", np.inf),
+        ("spans", ()),
+        ("spans", "12"),
+        ("spans", 1),
+        ("spans", (2, 4)),
+        ("spans", (1, 4, 2)),
+        ("spans", (1, 2, 2)),
+        ("spans", (1, 1001)),
+        ("gate_discounts", ()),
+        ("gate_discounts", 0.9),
+        ("gate_discounts", (0.9, 0.0)),
+        ("gate_discounts", (0.9, 1.1)),
+        ("cautions", (200.0, 0.0)),
+        ("cautions", (200.0,)),
+        ("cautions", (200.0, 20.0, 2.0)),
+        ("novelty", -1),
+        ("novelty", np.nan),
+        ("novelty_fade", 0.0),
     ],
 )
 def test_what_is_out_of_range_is_named_with_what_is_accepted(name: str, given: Any) -> None:
     with pytest.raises(OptionError, match=rf"option {name} = .*; accepted: "):
         ompb.Settings.of(**{name: given})
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_there_are_as_many_speeds_as_cautions(count: int) -> None:
+    speeds = {"gate_discounts": (0.99, 0.9, 0.5)[:count], "cautions": (100.0, 10.0, 1.0)[:count]}
+    stream = fit(**speeds).stream(last)
+    forecasts = [f for f in map(stream.step, ROWS) if f is not None]
+    assert stream._state.online.gate.rows.shape == (2, count)
+    assert np.isfinite([f.mean for f in forecasts]).all()
 
 
 @pytest.mark.parametrize("unseen", [np.float32(0.25), np.float64(0.25), np.int64(50), 0.25, 50])

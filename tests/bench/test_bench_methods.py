@@ -30,7 +30,8 @@ from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON, ROWS = 24, 4, 12, 60
 PROTOCOLS = ("honest", "full", "delay=2", "one-step")
-NAMES = ("original", "profile", "last", "bias", "copy", "ompb", "ompb-paper")
+NAMES = ("original", "profile", "last", "bias", "copy", "ompb", "ompb+history", "ompb-paper")
+FROM_ROWS = ("ompb", "ompb+history")  # those that learn from rows only
 
 
 def stretches(rows: Floats) -> Floats:
@@ -54,7 +55,7 @@ def world() -> SimpleNamespace:
     return world
 
 
-def task_of(world: SimpleNamespace, protocol: str) -> Task:
+def task_of(world: SimpleNamespace, protocol: str, continues: bool = True) -> Task:
     return Task(
         context=CONTEXT,
         horizon=HORIZON,
@@ -63,6 +64,7 @@ def task_of(world: SimpleNamespace, protocol: str) -> Task:
         source=world.source,
         source_base=world.source_base,
         trainable=False,
+        continues=continues,
         seed=0,
     )
 
@@ -77,7 +79,7 @@ def issue(name: str, world: SimpleNamespace, protocol: str, stream: Floats, base
 
 
 def applicable(protocols: Iterable[str]) -> list[tuple[str, str]]:
-    return [(n, p) for n in NAMES for p in protocols if n != "ompb" or p == "honest"]
+    return [(n, p) for n in NAMES for p in protocols if n not in FROM_ROWS or p == "honest"]
 
 
 def test_the_built_in_methods() -> None:
@@ -202,11 +204,16 @@ def test_bias_and_copy_equal_their_twins_on_whole_outcomes(protocol: str, delay:
         np.testing.assert_allclose(biased[place], base + bias, rtol=1e-12)
 
 
-def test_ompb_is_the_live_stream(world: SimpleNamespace) -> None:
+@pytest.mark.parametrize("name", FROM_ROWS)
+def test_ompb_is_the_live_stream(name: str, world: SimpleNamespace) -> None:
+    """With the source as its history under the name that says so, where nothing is said of the first rows either."""
     calibrator = ompb.Calibrator.fit(world.forecaster, world.source, context=CONTEXT, horizon=HORIZON, season=SEASON)
-    stream = calibrator.stream(world.forecaster)
-    live = [stream.step(row) for row in world.stream[: ROWS - HORIZON]][CONTEXT - 1 :]
-    for forecast, prediction in zip(live, world.clean("ompb", "honest"), strict=True):
+    with_history = name == "ompb+history"
+    stream = calibrator.stream(world.forecaster, history=world.source if with_history else None)
+    for row in world.stream[: CONTEXT - 1]:
+        stream.step(row, base=None)
+    live = [stream.step(row) for row in world.stream[CONTEXT - 1 : ROWS - HORIZON]]
+    for forecast, prediction in zip(live, world.clean(name, "honest"), strict=True):
         assert forecast is not None
         assert prediction.sd is not None
         assert prediction.intervals is not None
@@ -222,10 +229,19 @@ def test_a_copy_of_ompb_does_not_carry_the_forecasts_of_the_source(world: Simple
     assert mark not in pickle.dumps(make("ompb", task_of(world, "honest")))
 
 
+@pytest.mark.parametrize("name", FROM_ROWS)
 @pytest.mark.parametrize("protocol", ["full", "delay=2", "one-step"])
-def test_ompb_refuses_whole_outcomes(protocol: str, world: SimpleNamespace) -> None:
+def test_ompb_refuses_whole_outcomes(protocol: str, name: str, world: SimpleNamespace) -> None:
     with pytest.raises(OptionError, match="learns from rows only"):
-        make("ompb", task_of(world, protocol))
+        make(name, task_of(world, protocol))
+
+
+def test_the_source_is_history_only_of_a_stream_that_continues_it(world: SimpleNamespace) -> None:
+    with pytest.raises(OptionError, match="does not go on where the source ends"):
+        make("ompb+history", task_of(world, "honest", continues=False))
+    # what it knows more than "ompb" shows in what it says first
+    first = [world.clean(name, "honest")[0] for name in FROM_ROWS]
+    assert not np.array_equal(first[0].mean, first[1].mean)
 
 
 @pytest.mark.parametrize(("season", "reason"), [(None, "no season"), (CONTEXT + 1, "no whole season of 25")])

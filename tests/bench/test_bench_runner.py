@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -23,6 +24,7 @@ from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
+from ompb.datasets.tables import read_table
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.files import LEFTOVER
 from ompb.metrics.point import mae, mse
@@ -205,6 +207,19 @@ def test_a_grid_is_checked_before_anything_runs(folder: Path) -> None:
     grid = Grid.of(["etth"], ["ridge"], [HORIZON], protocols=["one-step"], folder=folder)
     assert "ompb" in {cell.method for cell in grid.left_out}
     assert {*METHODS, "ompb-paper"} <= {cell.method for cell in grid.cells}
+
+
+def test_history_is_used_where_a_split_continues_the_source_and_nowhere_else(folder: Path) -> None:
+    data = load("etth", folder)
+    home = read_table(folder / "ETTh1.csv").select(data.channels).values
+    np.testing.assert_array_equal(np.concatenate([data.source, data.streams["id"]]), home)
+    asked = partial(Grid.of, ["etth"], ["ridge"], [HORIZON], folder=folder)
+    assert [cell.split for cell in asked(methods=["ompb+history"], splits=["id"]).cells] == ["id"]
+    with pytest.raises(OptionError, match="does not go on where the source ends"):
+        asked(methods=["ompb+history"], splits=["id", "ood"])
+    grid = asked(methods=["all"], splits=["id", "ood"])
+    assert [cell.split for cell in grid.cells if cell.method == "ompb+history"] == ["id"]
+    assert [cell.split for cell in grid.left_out if cell.method == "ompb+history"] == ["ood"]
 
 
 def test_jobs_are_counted_from_one(tmp_path: Path) -> None:

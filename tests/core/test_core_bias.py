@@ -18,7 +18,7 @@ OPTIONS = MemberOptions()
 def residuals() -> tuple[Floats, Floats]:
     """By row, lane and lead, 0 where they are not observed, and where they are."""
     rng = np.random.default_rng(0)
-    observed = (rng.random((ROWS, LANES, HORIZON)) < 0.7) * 1.0
+    observed = (rng.random((ROWS, LANES, HORIZON)) < 0.7).astype(np.float64)
     return rng.normal(1.0, size=(ROWS, LANES, HORIZON)) * observed, observed
 
 

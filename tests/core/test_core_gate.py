@@ -165,7 +165,7 @@ def test_two_speeds_are_what_the_equations_say(mode: GateMode) -> None:
         np.testing.assert_allclose(issued.by_speed, by_speed, rtol=1e-11, atol=1e-14)
         np.testing.assert_allclose(issued.weights, weights, rtol=1e-11, atol=1e-14)
         opened, closed = opened + (weights[:, 0] < 1).sum(), closed + (weights[:, 0] == 1).sum()
-        observed = (rng.random((LANES, HORIZON)) < 0.8) * 1.0
+        observed = (rng.random((LANES, HORIZON)) < 0.8).astype(np.float64)
         observed[0, :] *= row != 6
         if row < 3:
             observed[:] = 0.0

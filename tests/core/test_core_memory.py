@@ -41,9 +41,9 @@ def series(seed: int, lanes: int, rows: int, period: float = 40.0) -> Floats:
     steps = rng.normal(size=(lanes, rows))
     for t in range(1, rows):
         steps[:, t] += 0.8 * steps[:, t - 1]
-    t = np.arange(rows)
+    time = np.arange(rows)
     strength = rng.uniform(0.5, 2.0, size=(lanes, 2, 1))
-    waves = strength[:, 0] * np.sin(2 * np.pi * t / SEASON) + strength[:, 1] * np.sin(2 * np.pi * t / period)
+    waves = strength[:, 0] * np.sin(2 * np.pi * time / SEASON) + strength[:, 1] * np.sin(2 * np.pi * time / period)
     return np.asarray(waves + 0.5 * steps)
 
 
@@ -143,7 +143,7 @@ def test_a_long_window_with_many_leads_keeps_what_matters_most(monkeypatch: pyte
 
 
 def test_in_the_channels_own_the_pooled_one_counts_as_so_many_windows() -> None:
-    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, the mean over pooled windows and ridge."""
+    """The least of sum (y - l - phi V)^2 + POOLED mean |phi (V - pooled)|^2, a mean over all lanes, ridge included."""
     rows = series(3, 3, 150)
     (span,) = learned(rows, (1,)).spans
     _, ridged = ridge_solution(rows, CONTEXT, HORIZON, SEASON)

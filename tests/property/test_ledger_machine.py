@@ -251,10 +251,21 @@ class LedgerMachine(RuleBasedStateMachine):
     def out_of_reach(self, back: int, ahead: int, row: tuple[float, float]) -> None:
         """Rows too old, or not yet due, are refused and change nothing at all."""
         before = saved(self.stream)
-        for at in (self.model.rows - 1 - PATIENCE - back, self.model.rows + ahead):
+        reach = max(PATIENCE, self.cal.remembers - 1)
+        for at in (self.model.rows - 1 - reach - back, self.model.rows + ahead):
             with pytest.raises(StaleRowError):
                 self.stream.observe(at, self.user(row))
         assert saved(self.stream) == before
+
+    @rule(back=st.integers(1, 10), row=FULL_ROW)
+    def within_memory_alone(self, back: int, row: tuple[float, float]) -> None:
+        """Rows too old to be learned, which the memory still sees, are no labels."""
+        at = self.model.rows - 1 - PATIENCE - back
+        if at >= 0 and PATIENCE + back < self.cal.remembers:
+            before, values = head(self.stream), self.user(row)
+            self.stream.observe(at, values)
+            self.model.cells.update({(at, channel): values[channel] for channel in range(CHANNELS)})
+            np.testing.assert_array_equal(head(self.stream), before)
 
     @rule()
     def save_and_load(self) -> None:

@@ -1,0 +1,57 @@
+"""A forecaster that knows of a change differs from what the source remembers, and is right: it must not be harmed.
+
+Its forecasts are novel from the first row on, so what speaks against it has to fade as outcomes speak. The calibrator
+was fitted with a forecaster of the source; the stream then brings one that was fitted on rows after the change.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from ompb import Calibrator, Ridge, backtest
+from ompb.datasets.synthetic import Shift, shifted_stream
+from ompb.types import Floats
+
+CONTEXT, HORIZON, SEASON = 96, 24, 24
+SOURCE_ROWS, ROWS = 2000, 1500
+SHIFTS: tuple[Shift, ...] = ("level", "scale", "phase", "dynamics")
+# How much worse it may become: 1 % of the mean absolute error.
+HARM = 1.01
+
+
+def changed(shift: Shift) -> tuple[Floats, Floats]:
+    """The source, and twice as many changed rows as a stream has."""
+    return shifted_stream(shift, 0, SOURCE_ROWS, 2 * ROWS)
+
+
+@lru_cache
+def calibrator() -> Calibrator:
+    """Of the source, which is the same whatever the shift."""
+    source, _ = changed("level")
+    forecaster = Ridge.fit(source, CONTEXT, HORIZON)
+    return Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON, certificate=False)
+
+
+def error_ratio(forecaster: Ridge, rows: Floats) -> float:
+    """Mean absolute error of what is issued over that of the bare forecaster."""
+    run = backtest(calibrator(), forecaster, rows)
+    complete = np.isfinite(run.outcome).all(axis=(1, 2))
+    issued, bare = (np.abs(((said - run.outcome) / run.scale)[complete]).mean() for said in (run.mean, run.base))
+    return float(issued / bare)
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_one_that_was_fitted_on_the_stream_itself(shift: Shift) -> None:
+    """The hardest: it has seen the outcomes it forecasts, so nothing that has not can add to it."""
+    rows = changed(shift)[1][:ROWS]
+    assert error_ratio(Ridge.fit(rows, CONTEXT, HORIZON), rows) < HARM
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_one_that_was_fitted_on_other_rows_after_the_change(shift: Shift) -> None:
+    """It knows as much of the change, and nothing of the stream's own noise."""
+    _, rows = changed(shift)
+    assert error_ratio(Ridge.fit(rows[ROWS:], CONTEXT, HORIZON), rows[:ROWS]) < HARM
