@@ -48,7 +48,7 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     """
     xp = namespace(root)
     f = xp.matmul(phi[..., None, :], root)  # as a row
-    u = xp.matmul(root, xp.matrix_transpose(f))[..., 0]
+    u = xp.matmul(root, f.mT)[..., 0]
     q = xp.vecdot(f, f)[..., 0]
     along = u / (1 + q + xp.sqrt(1 + q))[..., None]
     return q, u / (1 + q)[..., None], root - along[..., None] * f
@@ -85,7 +85,7 @@ class Posterior(MemberState, tag="posterior"):
     def covariance(self) -> Array:
         """P, (N, M, F, F)."""
         xp = namespace(self.root)
-        return xp.matmul(self.root, xp.matrix_transpose(self.root))
+        return xp.matmul(self.root, self.root.mT)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Recursion:
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.matrix_transpose(xp.matmul(state.mean, xp.matrix_transpose(phi)[:, None]))
+        return xp.matrix_transpose(xp.matmul(state.mean, phi.mT[:, None]))
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
@@ -165,7 +165,8 @@ class Recursion:
         mean += state.mean
         state.imputed[:, :, row % (self.patience + 2)] = forecast
         for place, pull in self._pulls(state, row):
-            mean[:, :, place] -= xp.matmul(pull, (mean[:, :, place] - self.source[:, None, place])[..., None])[..., 0]
+            here = mean[:, :, place, :, None]  # a view, as a column
+            here -= xp.matmul(pull, here - self.source[:, None, place, :, None])
         return Posterior(mean, state.root, state.phi, state.gains, state.pulls, state.imputed, state.first)
 
     def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
@@ -191,13 +192,13 @@ class Recursion:
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
             number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
-            state.pulls[:, :, number] = self.omega * xp.matmul(root, xp.matrix_transpose(root))
+            state.pulls[:, :, number] = self.omega * xp.matmul(root, root.mT)
         return Posterior(state.mean, root, state.phi, state.gains, state.pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
         r"""The root of (P^-1 + omega I)^-1 = S (I + omega S^T S)^-1 S^T: S L^-T with L L^T = I + omega S^T S."""
         xp = namespace(root)
-        turned = xp.matrix_transpose(root)
+        turned = root.mT
         unit = xp.eye(root.shape[-1], dtype=root.dtype, device=root.device)
         lower = xp.linalg.cholesky(unit + self.omega * xp.matmul(turned, root))
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))

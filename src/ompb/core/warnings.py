@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, namespace, reshaped, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.shapes import Shape
@@ -148,7 +148,7 @@ class Warnings:
         A sum in time order takes no error that comes late.
         """
         xp = namespace(error)
-        rise = xp.matmul(xp.reshape(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
+        rise = xp.matmul(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
         erring = xp.maximum(state.erring + xp.minimum(rise, MOST), 0.0)
         return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 
@@ -176,7 +176,7 @@ class Warnings:
         usual = state.usual if state.started else self._first_usual(lanes)
         off = lanes - usual
         lanes[:, 0] = off[:, 0] ** 2
-        signals = xp.matmul(self.each_channel, xp.reshape(lanes, (-1, self.channels, lanes.shape[1])))
+        signals = xp.matmul(self.each_channel, reshaped(lanes, (-1, self.channels, lanes.shape[1])))
         signals[:, 1] = state.erring
         signals[:, :2] = xp.sqrt(signals[:, :2])
         record = state.record.with_row(signals, self.least)

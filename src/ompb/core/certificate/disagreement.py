@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ompb.core.arrays import Array, contiguous, namespace
+from ompb.core.arrays import Array, contiguous, namespace, reshaped
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -34,10 +34,10 @@ def pair_statistics(forecasts: Array, leverage: Array, channels: int) -> Array:
     xp = namespace(forecasts)
     lanes, voices, windows, leads = forecasts.shape
     by_window = xp.permute_dims(forecasts, (0, 2, 1, 3))
-    gram = xp.matmul(by_window, xp.matrix_transpose(by_window)) / leads
-    between = xp.reshape(gram, (lanes, windows, voices * voices))
-    by_lane = xp.concat([between, xp.matrix_transpose(leverage)], axis=-1)
-    by_series = xp.reshape(by_lane, (lanes // channels, channels, windows, -1))
+    gram = xp.matmul(by_window, by_window.mT) / leads
+    between = reshaped(gram, (lanes, windows, voices * voices))
+    by_lane = xp.concat([between, leverage.mT], axis=-1)
+    by_series = reshaped(by_lane, (lanes // channels, channels, windows, -1))
     return contiguous(xp.permute_dims(by_series, (0, 2, 1, 3)))
 
 
@@ -47,17 +47,17 @@ def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: 
     _, voices, _, leads = forecasts.shape
     series, _, channels, _ = statistics.shape
     said = forecasts[:, :, 0]
-    gram = xp.matmul(said, xp.matrix_transpose(said))
+    gram = xp.matmul(said, said.mT)
     gram /= leads
     between = voices * voices
-    statistics[:, place, :, :between] = xp.reshape(gram, (series, channels, between))
-    statistics[:, place, :, between:] = xp.reshape(leverage, (series, channels, voices))
+    statistics[:, place, :, :between] = reshaped(gram, (series, channels, between))
+    statistics[:, place, :, between:] = reshaped(leverage, (series, channels, voices))
 
 
 def gaps(statistics: Array, pairs: Array) -> Array:
     """||h - h'||^2 / (H C) of each pair, (S, n, pairs), on windows of statistics (S, n, C, Q)."""
     xp = namespace(statistics)
-    return xp.matmul(xp.reshape(statistics, (*statistics.shape[:2], -1)), pairs)
+    return xp.matmul(reshaped(statistics, (*statistics.shape[:2], -1)), pairs)
 
 
 def expected_pair(belief: Array, noise: Array, channels: int) -> Array:
@@ -65,7 +65,7 @@ def expected_pair(belief: Array, noise: Array, channels: int) -> Array:
     xp = namespace(belief)
     lanes, voices = belief.shape
     twice = 2 * belief
-    between = xp.reshape(-twice[:, :, None] * belief[:, None], (lanes, voices * voices))
+    between = reshaped(-twice[:, :, None] * belief[:, None], (lanes, voices * voices))
     between[:, :: voices + 1] += twice  # the diagonal
     return _over_lanes(xp.concat([between, noise * twice], axis=-1)[..., None], channels)
 
@@ -83,7 +83,7 @@ def drawn_pairs(belief: Array, noise: Array, uniforms: Array, channels: int) -> 
     for first in range(chosen.shape[0]):
         for second in range(first + 1, chosen.shape[0]):
             difference, both = chosen[first] - chosen[second], chosen[first] + chosen[second]
-            between = xp.reshape(difference[:, :, None] * difference[:, None], (lanes, -1))
+            between = reshaped(difference[:, :, None] * difference[:, None], (lanes, -1))
             pairs.append(xp.concat([between, noise * both], axis=-1))
     return _over_lanes(xp.stack(pairs, axis=-1), channels)
 
@@ -91,7 +91,7 @@ def drawn_pairs(belief: Array, noise: Array, uniforms: Array, channels: int) -> 
 def _over_lanes(pairs: Array, channels: int) -> Array:
     """Coefficients of a series' mean over its lanes, (S, C Q, pairs), from those of each lane (N, Q, pairs)."""
     lanes, _, count = pairs.shape
-    return namespace(pairs).reshape(pairs, (lanes // channels, -1, count)) / channels
+    return reshaped(pairs, (lanes // channels, -1, count)) / channels
 
 
 def bounded(gap: Array, tau: float, mode: DisagreementMode) -> Array:

@@ -67,7 +67,7 @@ class Reader:
         chorus = self.mixture.speak(states, windows.seen)
         errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
         squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
-        noise = xp.matmul(self.mixture.noise, xp.matrix_transpose(windows.weight))  # (N, K, n)
+        noise = xp.matmul(self.mixture.noise, windows.weight.mT)  # (N, K, n)
         squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
         return squared, pair_statistics(errors, chorus.leverage, self.channels)
 
