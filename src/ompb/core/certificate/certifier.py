@@ -126,7 +126,7 @@ class Certifier:
         enter_statistics(state.ring, place, chorus.corrections, chorus.leverage)  # a dead place: it is read just below
         # the whole ring again: one product, and less to keep than a ring of what came of it
         total = xp.matmul(self._disagreement(state.ring, state.pairs), self.each)
-        return Reading(state.source, total / min(steps, self.options.ring)), state._replace(steps=steps)
+        return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:
         """Read the next so many windows again (all of them the first time), then every term under these weights."""

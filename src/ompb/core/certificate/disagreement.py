@@ -6,8 +6,8 @@ leverage. All of it is in output space, no weight is ever drawn. A pair of draws
 .. math:: \tfrac1H E\lVert h - h' \rVert^2 = G_{ii} + G_{jj} - 2 G_{ij} + \bar\sigma_i^2 q_i + \bar\sigma_j^2 q_j,
    \qquad G_{ij} = \tfrac1H f_i^T f_j
 
-so a window is summed up by its *pair statistics*, the Q = K K + K numbers G and q of each of its C lanes, and a law over
-pairs by as many coefficients, in which the mean over lanes is contained: any number of windows can be read under a
+so a window is summed up by its *pair statistics*, the Q = K K + K numbers G and q of each of its C lanes, and a law
+over pairs by as many coefficients, in which the mean over lanes is contained: any number of windows can be read under a
 belief by one product. In expectation over pairs:
 
 .. math:: \tfrac1H E\lVert h - h' \rVert^2 = 2 \big(\textstyle\sum_i b_i G_{ii} - b^T G b\big)

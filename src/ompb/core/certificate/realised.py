@@ -77,7 +77,7 @@ class RealisedRisks:
         first = row - self.patience - 2 * horizon
         if first >= 0 and first % horizon == 0:
             state = self._judge(state, first, horizon)
-        return state._replace(maturing=self._grown(state.maturing, row, errors, observed), rows=row + 1)
+        return RealisedState(self._grown(state.maturing, row, errors, observed), *state[1:-1], row + 1)
 
     def learn_late(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """The errors of a row that is at most ``patience`` rows old."""
