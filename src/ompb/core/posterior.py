@@ -207,7 +207,7 @@ class Recursion:
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
     def _refills(self, state: Posterior, row: int) -> tuple[slice, Array] | None:
-        """Of the n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
+        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
         assert state.first is not None  # else nothing has been taken in
         newest, place = divmod(row - 1 - state.first, REFILL_EVERY)  # its number, and how many origins ago it was
         count = min(newest + 1, -((place - self.leads) // REFILL_EVERY))
