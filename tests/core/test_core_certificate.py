@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from ompb import Calibrator, Ridge, Stream, backtest
 from ompb.core.certificate.certifier import Certifier
-from ompb.core.certificate.disagreement import bounded, pair_statistics
+from ompb.core.certificate.disagreement import bounded, gaps, pair_statistics
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.core.members.head import Heads, SourceHead
 from ompb.core.members.regression import WindowRegression
@@ -31,7 +31,9 @@ OPTIONS: dict[str, Any] = {
     "discounts": (0.97, 0.995),
     "basis": 2,
     "evidence": 1.0,
-    "caution": 20.0,
+    "members": ("backbone", "profile", "regression", "head"),
+    "gate_discounts": (0.99,),
+    "cautions": (20.0,),
     "tau_d_factor": 1.0,
 }
 SE = 4.0  # Monte Carlo tolerance in standard errors
@@ -228,7 +230,7 @@ def weight_space(cal: Calibrator, looked: Looked, law: Law, belief: Floats, draw
 def read(reader: Reader, windows: CertificateWindows, law: Law, belief: Floats) -> tuple[Floats, Floats]:
     """The reader's risk (n,) and gaps (n, pairs) of a series on windows with outcomes."""
     squared, statistics = reader.look(windows, law.states)
-    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(reader.gaps(statistics, reader.pairs(belief))[0])
+    return np.asarray(reader.risk(squared, belief)[0]), np.asarray(gaps(statistics, reader.pairs(belief))[0])
 
 
 def law_of(stream: Stream) -> tuple[Law, Floats]:
@@ -238,7 +240,7 @@ def law_of(stream: Stream) -> tuple[Law, Floats]:
     assert others == [None] * FIRST_HEAD
     assert isinstance(heads, Posterior)
     gate = stream._calibrator.online.gate
-    return Law(heads), np.asarray(gate.weights(online.gate, gate.belief(online.gate)))
+    return Law(heads), np.asarray(gate.opinion(online.gate, None).weights)
 
 
 def present_certificate(stream: Stream, row: Floats) -> Certificate:
@@ -355,7 +357,7 @@ def test_gaps_need_differences_only() -> None:
     leverage = np.concatenate([none, law.leverage(looked.phi)], axis=1)
     moved = forecasts + np.random.default_rng(0).normal(size=(CHANNELS, 1, forecasts.shape[2], HORIZON))
     reader = reader_of(cal)
-    one, other = (reader.gaps(pair_statistics(f, leverage), reader.pairs(belief)) for f in (forecasts, moved))
+    one, other = (gaps(pair_statistics(f, leverage, CHANNELS), reader.pairs(belief)) for f in (forecasts, moved))
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 

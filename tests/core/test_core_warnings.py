@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record
 from ompb.core.warnings import DRIFT, MEMORY, MOST, SourceSignals, WarningOptions, Warnings, WarningState, level_span
 from ompb.types import Floats
@@ -44,7 +45,8 @@ def stepped(warnings: Warnings, values: Floats, errors: Floats, first: int = 0) 
         state = warnings.reveal(states[-1], np.where(known, errors[row], 0.0), known.astype(float))
         whitened = np.c_[window @ weights, np.ones(len(window))] if warnings.sees_inputs else None
         novelty = np.abs(window[:, -1]) + 0.1 if warnings.sees_novelty else None
-        states.append(warnings.issue(state, first + row, window, whitened, novelty))
+        ratio = np.where(known, np.abs(errors[row]), GAUSSIAN)
+        states.append(warnings.issue(state, first + row, window, whitened, novelty, ratio))
     return states
 
 
@@ -69,16 +71,21 @@ def test_the_sum_of_errors_is_a_cusum() -> None:
     errors[chance.random(errors.shape) < 0.2] = np.nan
     errors[50] = np.nan
     states = stepped(rules(6, channels=3), autoregressive(300, 6, 0), errors)[1:]
-    total, lanes = [0.0, 0.0], [0.0] * 6
+    total = [0.0, 0.0]
     for state, row in zip(states, errors[CONTEXT - 1 :], strict=True):
         for series in range(2):
             known = [e * e for e in row[3 * series : 3 * series + 3] if not math.isnan(e)]
             total[series] = max(0.0, total[series] + min(sum(e - DRIFT for e in known) / 3, MOST))
-        for lane, error in enumerate(row.tolist()):
-            if not math.isnan(error):
-                lanes[lane] = max(0.0, lanes[lane] + min(error * error - DRIFT, MOST))
         np.testing.assert_allclose(state.erring, total, atol=1e-9)
-        np.testing.assert_allclose(state.lane_erring, lanes, atol=1e-9)
+
+
+def test_errors_are_of_the_lanes_that_err() -> None:
+    values, errors = autoregressive(600, 3, 9), np.random.default_rng(9).normal(size=(600, 3))
+    errors[500:, 2] = 6.0
+    warnings = rules(3, channels=3)
+    last = stepped(warnings, values, errors)[-1]
+    found = next(w for w in warnings.in_force(last, 599) if w.signal == "errors")
+    assert np.flatnonzero(2 * found.parts >= found.parts.max()).tolist() == [2]
 
 
 def test_signals_equal_a_direct_computation() -> None:
@@ -113,7 +120,7 @@ def test_series_side_by_side_are_series_one_by_one() -> None:
         lanes = slice(2 * series, 2 * series + 2)
         alone = rules(2, channels=2, rows=200.0)
         one = stepped(alone, values[:, lanes], errors[:, lanes])[-1]
-        for name in ("usual", "lane_erring", "parts"):
+        for name in ("usual", "parts"):
             np.testing.assert_allclose(getattr(last, name)[lanes], getattr(one, name), rtol=1e-12)
         for name in ("erring", "since", "newest", "peak", "line"):
             np.testing.assert_allclose(getattr(last, name)[series], getattr(one, name)[0], rtol=1e-9)

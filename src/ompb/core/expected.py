@@ -53,8 +53,8 @@ class ExpectedErrors:
     def learn(self, state: ExpectedState, error: Array, precision: Array, observed: Array) -> ExpectedState:
         """A row has arrived: errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1; precision is 1 / s_h."""
         xp = namespace(error)
-        news = xp.abs(error) * precision - state.ratio[:, None] * observed
-        return ExpectedState(state.ratio + xp.matmul(news, self.rates))
+        news = xp.matmul(xp.abs(error) * precision, self.rates)
+        return ExpectedState(state.ratio + news - state.ratio * xp.matmul(observed, self.rates))
 
     def of(self, state: ExpectedState, sd: Array) -> Array:
         """The mean absolute error (N,) to expect of a forecast with standard deviations (N, H)."""

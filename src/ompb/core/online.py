@@ -203,7 +203,9 @@ class Online:
             certificate=certificate,
             realised=state.realised,
             expected=state.expected,
-            warnings=self.warnings.issue(state.warnings, origin, rows, self.mixture.whitened(seen), novelty),
+            warnings=self.warnings.issue(
+                state.warnings, origin, rows, self.mixture.whitened(seen), novelty, state.expected.ratio
+            ),
         )
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:

@@ -26,12 +26,11 @@ is linear: delta = g_k (r - imputed), carried through what has happened to that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, zeros
+from ompb.core.arrays import Array, contiguous, namespace, reshaped, zeros
 from ompb.core.ledger import before, push
 from ompb.core.members.contract import MemberState
 from ompb.shapes import Shape
@@ -48,10 +47,11 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     """
     xp = namespace(root)
     f = xp.matmul(phi[..., None, :], root)  # as a row
-    u = xp.matmul(root, xp.matrix_transpose(f))[..., 0]
-    q = xp.vecdot(f, f)[..., 0]
-    along = u / (1 + q + xp.sqrt(1 + q))[..., None]
-    return q, u / (1 + q)[..., None], root - along[..., None] * f
+    u = xp.matmul(root, f.mT)[..., 0]
+    q = xp.vecdot(f, f)  # (..., 1)
+    more = 1 + q
+    along = u / (more + xp.sqrt(more))
+    return q[..., 0], u / more, root - along[..., None] * f
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -77,7 +77,7 @@ class Posterior(MemberState, tag="posterior"):
     root: Annotated[Array, Shape("N M F F", least=-(2.0**32), most=2.0**32)]
     phi: Annotated[Array, Shape("N DD F")]  # features by origin, a ring; see `ompb.core.ledger`
     gains: Annotated[Array, Shape("N M DD F")]  # gains by origin, a ring
-    pulls: Annotated[Array, Shape("N M refills F F")]  # omega P after each of the newest refills, by number
+    pulls: Annotated[Array, Shape("N M refills FF")]  # omega P after each of the newest refills, by number, a ring
     imputed: Annotated[Array, Shape("N M late H")]  # what the heads forecast of the newest rows' labels, by row
     first: int | None  # the first origin taken in
 
@@ -85,7 +85,7 @@ class Posterior(MemberState, tag="posterior"):
     def covariance(self) -> Array:
         """P, (N, M, F, F)."""
         xp = namespace(self.root)
-        return xp.matmul(self.root, xp.matrix_transpose(self.root))
+        return xp.matmul(self.root, self.root.mT)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Recursion:
             root=zeros(self.source, lanes, heads, size, size) + unit,
             phi=zeros(self.source, lanes, rings, size),
             gains=zeros(self.source, lanes, heads, rings, size),
-            pulls=zeros(self.source, lanes, heads, kept, size, size),
+            pulls=zeros(self.source, lanes, heads, 2 * kept, size * size),
             imputed=zeros(self.source, lanes, heads, self.patience + 2, leads),
             first=None,
         )
@@ -131,7 +131,7 @@ class Recursion:
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.matrix_transpose(xp.matmul(state.mean, xp.matrix_transpose(phi)[:, None]))
+        return xp.matrix_transpose(xp.matmul(state.mean, phi.mT[:, None]))
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
@@ -164,8 +164,10 @@ class Recursion:
         mean = before(state.gains, row, self.leads) * innovation[..., None]
         mean += state.mean
         state.imputed[:, :, row % (self.patience + 2)] = forecast
-        for place, pull in self._pulls(state, row):
-            mean[:, :, place] -= xp.matmul(pull, (mean[:, :, place] - self.source[:, None, place])[..., None])[..., 0]
+        if (refills := self._refills(state, row)) is not None:
+            places, pulls = refills
+            pulled = mean[:, :, places, :, None]  # a view, of columns
+            pulled -= xp.matmul(pulls, pulled - self.source[:, None, places, :, None])
         return Posterior(mean, state.root, state.phi, state.gains, state.pulls, state.imputed, state.first)
 
     def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
@@ -180,8 +182,10 @@ class Recursion:
             if later > row:
                 along = xp.vecdot(delta, before(state.phi, later, self.leads)[:, None])
                 delta = delta - before(state.gains, later, self.leads) * along[..., None]
-            for place, pull in self._pulls(state, later):
-                delta[:, :, place] -= xp.matmul(pull, delta[:, :, place][..., None])[..., 0]
+            if (refills := self._refills(state, later)) is not None:
+                places, pulls = refills
+                pulled = delta[:, :, places, :, None]
+                pulled -= xp.matmul(pulls, pulled)
         return replace(state, mean=state.mean + delta)
 
     def _moved_on(self, state: Posterior, origin: int, root: Array) -> Posterior:
@@ -190,23 +194,25 @@ class Recursion:
         first = origin if state.first is None else state.first
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
-            number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
-            state.pulls[:, :, number] = self.omega * xp.matmul(root, xp.matrix_transpose(root))
+            pull = self.omega * xp.matmul(root, root.mT)
+            push(state.pulls, (origin - first) // REFILL_EVERY, reshaped(pull, (*pull.shape[:2], -1)))
         return Posterior(state.mean, root, state.phi, state.gains, state.pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
         r"""The root of (P^-1 + omega I)^-1 = S (I + omega S^T S)^-1 S^T: S L^-T with L L^T = I + omega S^T S."""
         xp = namespace(root)
-        turned = xp.matrix_transpose(root)
+        turned = root.mT
         unit = xp.eye(root.shape[-1], dtype=root.dtype, device=root.device)
         lower = xp.linalg.cholesky(unit + self.omega * xp.matmul(turned, root))
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
-    def _pulls(self, state: Posterior, row: int) -> Iterator[tuple[int, Array]]:
-        """For each origin in row-H .. row-1 that refilled: the place of its lead at this row, and its pull omega P."""
-        first = state.first
-        assert first is not None  # else nothing has been taken in
-        oldest = max(first, row - self.leads)
-        for origin in range(oldest + (first - oldest) % REFILL_EVERY, row, REFILL_EVERY):
-            number = (origin - first) // REFILL_EVERY % int(state.pulls.shape[2])
-            yield row - 1 - origin, state.pulls[:, :, number]
+    def _refills(self, state: Posterior, row: int) -> tuple[slice, Array] | None:
+        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
+        assert state.first is not None  # else nothing has been taken in
+        newest, place = divmod(row - 1 - state.first, REFILL_EVERY)  # its number, and how many origins ago it was
+        count = min(newest + 1, -((place - self.leads) // REFILL_EVERY))
+        if count <= 0:
+            return None
+        size = int(state.root.shape[-1])
+        pulls = before(state.pulls, newest + 1, count)
+        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), reshaped(pulls, (*pulls.shape[:3], size, size))

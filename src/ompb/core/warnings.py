@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, namespace, reshaped, zeros
+from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.shapes import Shape
 
@@ -33,7 +34,7 @@ DRIFT, MOST = 2.0, 10.0
 MEMORY = 250
 # Rows of the mean level where no season fits into the window.
 SPAN = 24
-# Keeps the logarithm of no novelty at all finite.
+# Keeps the logarithm of no novelty at all finite. (One feature is 1, so inputs are never all zero.)
 TINY = 1e-300
 NEVER = -1
 
@@ -66,9 +67,8 @@ class WarningState(NamedTuple):
 
     record: Record
     line: Annotated[Array, Shape("S signals")]  # above it there is a warning
-    usual: Annotated[Array, Shape("N 2")]  # running means of the lanes' levels and inputs
+    usual: Annotated[Array, Shape("N signals")]  # running means of what the lanes show; of `errors` there is none
     erring: Annotated[Array, Shape("S", least=0)]  # the sum of errors
-    lane_erring: Annotated[Array, Shape("N", least=0)]  # ... of each lane by itself
     since: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of a warning's first alarm
     newest: Annotated[Array, Shape("S signals", dtype="int64")]  # the row of its newest one; NEVER for none
     peak: Annotated[Array, Shape("S signals")]  # z of its strongest
@@ -132,9 +132,8 @@ class Warnings:
         return WarningState(
             record=record,
             line=record.line(self.excess),
-            usual=zeros(like, lanes, 2),
+            usual=zeros(like, lanes, signals),
             erring=zeros(like, series),
-            lane_erring=zeros(like, lanes),
             since=never,
             newest=never,
             peak=zeros(like, series, signals),
@@ -149,46 +148,46 @@ class Warnings:
         A sum in time order takes no error that comes late.
         """
         xp = namespace(error)
-        rise = error * error - DRIFT * observed
-        erring = state.erring + xp.minimum(self._over_channels(rise[:, None])[:, 0], MOST)
-        lanes = state.lane_erring + xp.minimum(rise, MOST)
-        return state._replace(erring=xp.maximum(erring, 0.0), lane_erring=xp.maximum(lanes, 0.0))
+        rise = xp.matmul(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
+        erring = xp.maximum(state.erring + xp.minimum(rise, MOST), 0.0)
+        return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 
     def issue(
-        self, state: WarningState, row: int, windows: Array, whitened: Array | None, novelty: Array | None
+        self,
+        state: WarningState,
+        row: int,
+        windows: Array,
+        whitened: Array | None,
+        novelty: Array | None,
+        ratio: Array,
     ) -> WarningState:
-        """Once the windows (N, L) of the newest row are known, with their features (N, F) and r (N,)."""
+        """Once the windows (N, L) of the newest row are known, with their features (N, F) and r (N,).
+
+        ``ratio`` (N,), how late errors compare with issued standard deviations, tells which lanes `errors` is about.
+        """
         xp = namespace(windows)
-        now = zeros(windows, windows.shape[0], 2)
-        now[:, 0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
+        lanes = zeros(windows, *state.usual.shape)  # what each shows, by signal
+        lanes[:, 0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
         if whitened is not None:
-            now[:, 1] = xp.log(xp.vecdot(whitened, whitened))  # one feature is 1, so they are never all zero
-        usual = state.usual if state.started else self._first_usual(now)
-        off = now - usual
-        lanes = zeros(windows, windows.shape[0], len(self.names))
-        lanes[:, 0] = off[:, 0] ** 2
-        if self.sees_inputs:
-            lanes[:, 2] = now[:, 1]
+            lanes[:, 2] = xp.vecdot(whitened, whitened)
         if novelty is not None:
-            lanes[:, -1] = xp.log(novelty + TINY)
-        signals = self._over_channels(lanes)
+            lanes[:, -1] = novelty
+        lanes[:, 2:] = xp.log(lanes[:, 2:] + TINY)
+        usual = state.usual if state.started else self._first_usual(lanes)
+        off = lanes - usual
+        lanes[:, 0] = off[:, 0] ** 2
+        signals = xp.matmul(self.each_channel, reshaped(lanes, (-1, self.channels, lanes.shape[1])))
         signals[:, 1] = state.erring
         signals[:, :2] = xp.sqrt(signals[:, :2])
         record = state.record.with_row(signals, self.least)
-        after = WarningState(
-            record,
-            record.line(self.excess) if record.is_news else state.line,
-            usual + off / MEMORY,
-            *state[3:-1],
-            started=True,
-        )
+        line = record.line(self.excess) if record.is_news else state.line
+        after = WarningState(record, line, usual + off / MEMORY, *state[3:-1], True)
         above = signals > state.line
         if state.calm and not int(xp.count_nonzero(above)):
             return after
-        lanes[:, 0], lanes[:, 1] = xp.abs(off[:, 0]), state.lane_erring
-        if self.sees_inputs:
-            lanes[:, 2] = off[:, 1]
-        return self._warned(after, row, state.record.excess(signals), above, lanes)
+        off[:, 0] = xp.abs(off[:, 0])
+        off[:, 1] = xp.maximum((ratio / GAUSSIAN) ** 2 - 1, 0.0)  # mean square beyond that of errors as issued
+        return self._warned(after, row, state.record.excess(signals), above, off)
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
         """The warnings of one series at a row, strongest first."""
@@ -202,16 +201,12 @@ class Warnings:
         ]
         return sorted(found, key=lambda one: -one.excess)
 
-    def _over_channels(self, lanes: Array) -> Array:
-        """Means over the lanes of each series: (N, any) to (S, any)."""
-        xp = namespace(lanes)
-        return xp.matmul(self.each_channel, xp.reshape(lanes, (-1, self.channels, lanes.shape[1])))
-
-    def _first_usual(self, now: Array) -> Array:
+    def _first_usual(self, lanes: Array) -> Array:
         """What is usual when the first window is seen: a level that the source has had is as usual as any."""
-        xp = namespace(now)
-        nearest = xp.minimum(xp.maximum(now[:, 0], self.source.levels[:, 0]), self.source.levels[:, 1])
-        return xp.stack([nearest, now[:, 1]], axis=-1)
+        xp = namespace(lanes)
+        usual = xp.asarray(lanes, copy=True)
+        usual[:, 0] = xp.minimum(xp.maximum(lanes[:, 0], self.source.levels[:, 0]), self.source.levels[:, 1])
+        return usual
 
     def _warned(self, state: WarningState, row: int, excess: Array, above: Array, parts: Array) -> WarningState:
         """The state once some signals (S, signals) lie above their line, or did so lately."""

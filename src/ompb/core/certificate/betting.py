@@ -67,17 +67,15 @@ def upper_mean(price: Array, shortfall: Array, count: Array) -> Array:
     """The root mu (...) of ln sum_j w_j exp(lambda_j n mu - A_j) = price, from A (..., J) and n; at most 1.
 
     By Newton's steps from a point above it: the function is convex and rises, so they fall to the root and never below,
-    and wherever they end there is a bound.
+    and wherever they end there is a bound. Down to the root the sum is at least 1, and no term of it is above 1.
     """
     xp = namespace(shortfall)
     stake, log_weight, _ = Stakes.like(shortfall)
     level = log_weight - shortfall - price[..., None]
     total = xp.min(-level / stake, axis=-1)  # one lambda alone reaches the price here; it is n mu
+    ones = xp.ones_like(stake)
     for _ in range(STEPS):
-        exponent = level + stake * total[..., None]
-        largest = xp.max(exponent, axis=-1)
-        share = xp.exp(exponent - largest[..., None])
-        mass = xp.sum(share, axis=-1)
-        slope = xp.sum(share * stake, axis=-1) / mass
-        total = total - (largest + xp.log(mass)) / slope
+        shares = xp.exp(level + stake * total[..., None])
+        mass = xp.matmul(shares, ones)
+        total = total - xp.log(mass) * mass / xp.matmul(shares, stake)
     return xp.clip(total / count, 0.0, 1.0)

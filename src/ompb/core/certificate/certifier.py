@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, namespace, zeros
-from ompb.core.certificate.disagreement import DisagreementMode, bounded, enter_statistics
+from ompb.core.certificate.disagreement import DisagreementMode, bounded, enter_statistics, gaps
 from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
 from ompb.core.certificate.windows import CertificateWindows, Reader
@@ -66,10 +66,9 @@ class CertificateState(NamedTuple):
     """What is known of the certificate windows and of the ring of target windows, for S series of N lanes in all."""
 
     squared: Annotated[Array, Shape("N m K", least=0)]  # expected squared error of each voice on each window
-    statistics: Annotated[Array, Shape("N m KK+K")]  # pair statistics of the certificate windows
-    ring_statistics: Annotated[Array, Shape("N ring KK+K")]  # ... and of the newest target windows
-    pairs: Annotated[Array, Shape("N KK+K pairs")]  # coefficients of the weights issued at the last reading
-    ring: Annotated[Array, Shape("S ring")]  # disagreement on the newest target windows under those weights
+    statistics: Annotated[Array, Shape("S m C Q")]  # pair statistics of the certificate windows
+    ring: Annotated[Array, Shape("S ring C Q")]  # ... and of the newest target windows; 0 before there are so many
+    pairs: Annotated[Array, Shape("S CQ pairs")]  # coefficients of the weights issued at the last reading
     source: SourceTerms  # as last read
     readings: int  # of the source so far
     position: int  # the next certificate window to be read again
@@ -91,19 +90,23 @@ class Certifier:
         kind: Kind = Kind.tags[self.options.kind]()
         return kind
 
+    @cached_property
+    def each(self) -> Array:
+        """A one for each place of the ring: a sum is cheaper as a product with it."""
+        noise = self.reader.mixture.noise
+        return namespace(noise).ones((self.options.ring,), dtype=noise.dtype, device=noise.device)
+
     def start(self, states: States) -> CertificateState:
         """All windows read under the mixture a stream starts with; no target window yet."""
         squared, statistics = self.reader.look(self.windows, states)
-        lanes, _, size = statistics.shape
-        series = lanes // self.reader.channels
-        weights = zeros(squared, lanes, squared.shape[2]) + self.reader.mixture.prior
-        pairs = namespace(squared).asarray(self.reader.pairs(weights), copy=True)
+        series, _, channels, size = statistics.shape
+        weights = zeros(squared, squared.shape[0], squared.shape[2]) + self.reader.mixture.prior
+        pairs = self.reader.pairs(weights)
         return CertificateState(
             squared=squared,
             statistics=statistics,
-            ring_statistics=zeros(squared, lanes, self.options.ring, size),
+            ring=zeros(squared, series, self.options.ring, channels, size),
             pairs=pairs,
-            ring=zeros(squared, series, self.options.ring),
             source=self._source_terms(squared, statistics, pairs, states, weights, reading=1),
             readings=0,
             position=0,
@@ -120,12 +123,10 @@ class Certifier:
         elif state.steps < self.options.reread and state.steps.bit_count() == 1:
             state = self._read(state, states, weights, 0)
         place, steps = state.steps % self.options.ring, state.steps + 1
-        # a dead place: what it held is only read for the entry of the ring that is replaced here
-        enter_statistics(state.ring_statistics, place, chorus.corrections, chorus.leverage)
-        ring = xp.asarray(state.ring, copy=True)
-        ring[:, place] = self._disagreement(state.ring_statistics[:, place : place + 1], state.pairs)[:, 0]
-        target = xp.matmul(ring, xp.ones_like(ring[0])) / min(steps, self.options.ring)
-        return Reading(state.source, target), state._replace(ring=ring, steps=steps)
+        enter_statistics(state.ring, place, chorus.corrections, chorus.leverage)  # a dead place: it is read just below
+        # the whole ring again: one product, and less to keep than a ring of what came of it
+        total = xp.matmul(self._disagreement(state.ring, state.pairs), self.each)
+        return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:
         """Read the next so many windows again (all of them the first time), then every term under these weights."""
@@ -136,15 +137,11 @@ class Certifier:
             squared, statistics = (xp.asarray(x, copy=True) for x in (squared, statistics))
             squared[:, first:last], statistics[:, first:last] = self.reader.look(self.windows.part(first, last), states)
         pairs = self.reader.pairs(weights)
-        seen = min(state.steps, self.options.ring)
-        ring = xp.asarray(state.ring, copy=True)
-        ring[:, :seen] = self._disagreement(state.ring_statistics[:, :seen], pairs)
         readings = state.readings + 1
         return state._replace(
             squared=squared,
             statistics=statistics,
             pairs=pairs,
-            ring=ring,
             source=self._source_terms(squared, statistics, pairs, states, weights, readings),
             readings=readings,
             position=last % len(self.windows),
@@ -178,5 +175,5 @@ class Certifier:
 
     def _disagreement(self, statistics: Array, pairs: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""
-        scaled = bounded(self.reader.gaps(statistics, pairs), self.scales.tau_d, self.options.disagreement)
+        scaled = bounded(gaps(statistics, pairs), self.scales.tau_d, self.options.disagreement)
         return scaled[..., 0] if scaled.shape[-1] == 1 else namespace(scaled).mean(scaled, axis=-1)

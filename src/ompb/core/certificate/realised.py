@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, over_series, zeros
+from ompb.core.arrays import Array, namespace, over_series, reshaped, zeros
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
 from ompb.shapes import Shape
@@ -77,7 +77,7 @@ class RealisedRisks:
         first = row - self.patience - 2 * horizon
         if first >= 0 and first % horizon == 0:
             state = self._judge(state, first, horizon)
-        return state._replace(maturing=self._grown(state.maturing, row, errors, observed), rows=row + 1)
+        return RealisedState(self._grown(state.maturing, row, errors, observed), *state[1:-1], row + 1)
 
     def learn_late(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """The errors of a row that is at most ``patience`` rows old."""
@@ -105,12 +105,15 @@ class RealisedRisks:
         series, _, depth = maturing.shape
         horizon = errors.shape[1]
         both = over_series(xp.concat([errors * errors, observed], axis=1), self.channels)
-        both = xp.reshape(both, (series, 2, horizon))
+        both = reshaped(both, (series, 2, horizon))
         start = -row % depth  # leads 1, 2, ... are origins row - 1, row - 2, ...
         left = min(depth - start, horizon)
         grown = xp.asarray(maturing, copy=True)
-        grown[..., start : start + left] += both[..., :left]
-        if left < horizon:
+        if left == horizon:
+            here = grown[..., start : start + horizon]
+            here += both
+        else:
+            grown[..., start:] += both[..., :left]
             grown[..., : horizon - left] += both[..., left:]
         return grown
 

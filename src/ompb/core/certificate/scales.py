@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ompb.core.arrays import Array, namespace, quantile
+from ompb.core.certificate.disagreement import gaps
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.errors import OptionError
 from ompb.shapes import LARGEST
@@ -40,8 +41,8 @@ class Scales:
             float(quantile(xp.reshape(reader.risk(squared, belief), (-1,)), TAU_Y_QUANTILE))
         )
         # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same voice twice
-        gaps = reader.gaps(statistics, reader.expected_pair(belief))
-        tau_d = tau_d_factor * math.sqrt(float(quantile(xp.reshape(gaps, (-1,)), TAU_D_QUANTILE)))
+        expected = gaps(statistics, reader.expected_pair(belief))
+        tau_d = tau_d_factor * math.sqrt(float(quantile(xp.reshape(expected, (-1,)), TAU_D_QUANTILE)))
         return cls(max(tau_y, LEAST_SCALE), max(tau_d, LEAST_SCALE))
 
 

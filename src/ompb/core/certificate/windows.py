@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 from ompb.core.arrays import Array, contiguous, namespace, over_series
@@ -52,8 +53,13 @@ class Reader:
     channels: int
     uniforms: Array  # numbers that draw voices, drawn once: (draws, N); none = expectation in closed form
 
+    @cached_property
+    def mean_noise(self) -> Array:
+        """Mean of each voice's variance over the leads, (N, K)."""
+        return namespace(self.mixture.noise).mean(self.mixture.noise, axis=-1)
+
     def look(self, windows: CertificateWindows, states: States) -> tuple[Array, Array]:
-        """Expected squared error of every voice (N, n, K) and pair statistics (N, n, K * K + K).
+        """Expected squared error of every voice (N, n, K) and pair statistics (S, n, C, Q).
 
         A voice's error is that of its mean plus its own variance.
         """
@@ -61,9 +67,9 @@ class Reader:
         chorus = self.mixture.speak(states, windows.seen)
         errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
         squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
-        noise = xp.matmul(self.mixture.noise, xp.matrix_transpose(windows.weight))  # (N, K, n)
+        noise = xp.matmul(self.mixture.noise, windows.weight.mT)  # (N, K, n)
         squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
-        return squared, pair_statistics(errors, chorus.leverage)
+        return squared, pair_statistics(errors, chorus.leverage, self.channels)
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""
@@ -71,18 +77,14 @@ class Reader:
         return over_series(xp.matmul(squared, belief[..., None])[..., 0], self.channels)
 
     def expected_pair(self, belief: Array) -> Array:
-        """Coefficients (N, K * K + K, 1) of the expected gap."""
-        return expected_pair(belief, namespace(belief).mean(self.mixture.noise, axis=-1))
+        """Coefficients (S, C Q, 1) of the expected gap."""
+        return expected_pair(belief, self.mean_noise, self.channels)
 
     def pairs(self, belief: Array) -> Array:
-        """Coefficients (N, K * K + K, pairs) of the law over pairs; without draws the expectation, as one "pair"."""
+        """Coefficients (S, C Q, pairs) of the law over pairs; without draws the expectation, as one "pair"."""
         if self.uniforms.shape[0] == 0:
             return self.expected_pair(belief)
-        return drawn_pairs(belief, namespace(belief).mean(self.mixture.noise, axis=-1), self.uniforms)
-
-    def gaps(self, statistics: Array, pairs: Array) -> Array:
-        """||h - h'||^2 / (H C) of each pair on windows of these pair statistics, (S, n, pairs)."""
-        return over_series(namespace(statistics).matmul(statistics, pairs), self.channels)
+        return drawn_pairs(belief, self.mean_noise, self.uniforms, self.channels)
 
     def posterior_shift(self, states: States, belief: Array) -> Array:
         """KL(rho_t || source posterior) of a series, (S,): at most KL(belief || prior) + sum_i belief_i KL_i."""

@@ -107,9 +107,9 @@ class _HeadLearner(Learner):
         xp = namespace(gram)
         values, vectors = xp.linalg.eigh(gram)
         whitening = vectors / xp.sqrt(self.anchor * values)[:, None, :]
-        weights = self.anchor * xp.matmul(xp.matrix_transpose(whitening), cross)
+        weights = self.anchor * xp.matmul(whitening.mT, cross)
         # mean (r - phi^T u)^2 = mean r^2 - 2 u^T mean(phi r) + u^T G u, with u = T^T v
         raw = xp.matmul(whitening, weights)
         fit = xp.sum(2 * raw * cross - xp.matmul(gram, raw) * raw, axis=1)
         noise = xp.maximum(self.sums.mean_square() - fit, LEAST_NOISE)
-        return SourceHead(contiguous(whitening), contiguous(xp.matrix_transpose(weights)), contiguous(noise))
+        return SourceHead(contiguous(whitening), contiguous(weights.mT), contiguous(noise))
