@@ -95,6 +95,8 @@ class Evidence:
         """A forecast of that novelty (N,) was issued: an episode begins, goes on, or comes nearer to its end."""
         xp = namespace(novelty)
         is_new = novelty > 1
+        if not int(xp.count_nonzero(is_new)):
+            return EvidenceState(state.began, state.heard, state.calm + 1)
         begins = is_new & (state.calm >= self.calm)
         return EvidenceState(
             began=xp.where(begins, float(origin), state.began),

@@ -83,20 +83,28 @@ class Gate:
         return cls(prior, backbone, leads, channels, options)
 
     @cached_property
-    def log_prior(self) -> Array:
-        """Of the voices, (K,); an open gate leaves the backbone out, unless it is alone."""
-        xp = namespace(self.prior)
-        left_out = (self.backbone > 0) & (self.options.mode == "open") & (self.prior.shape[0] > 1)
-        possible = (self.prior > 0) & ~left_out
-        return xp.where(possible, xp.log(xp.where(possible, self.prior, 1.0)), -xp.inf)
+    def odds(self) -> Array:
+        """Of the voices before any outcome, (K,); an open gate leaves the backbone out, unless it is alone."""
+        left_out = self.options.mode == "open" and self.prior.shape[0] > 1
+        return self.prior * (1 - self.backbone) if left_out else self.prior
 
     @cached_property
-    def log_speeds(self) -> Array:
-        """Of the speeds, (Z,)."""
+    def ruled_out(self) -> Array | None:
+        """Infinite losses for voices that have no odds, else 0: (K,). None where every voice has some."""
         xp = namespace(self.prior)
-        others = len(self.options.discounts) - 1
-        shares = [FIRST_SPEED, *[(1 - FIRST_SPEED) / others] * others] if others else [1.0]
-        return xp.log(self._constant(tuple(shares)))
+        none = self.odds == 0
+        return xp.where(none, xp.inf, xp.zeros_like(self.prior)) if bool(xp.any(none)) else None
+
+    @cached_property
+    def speed_odds(self) -> Array:
+        """Of the speeds before any outcome, (Z,)."""
+        others = self.speeds - 1
+        return self._constant((FIRST_SPEED, *[(1 - FIRST_SPEED) / others] * others) if others else (1.0,))
+
+    @cached_property
+    def everyone(self) -> tuple[Array, Array]:
+        """Ones for the voices (K,) and for the speeds (Z,), which add up faster than a sum."""
+        return self._constant((1.0,) * self.prior.shape[0]), self._constant((1.0,) * self.speeds)
 
     @cached_property
     def discounts(self) -> Array:
@@ -121,26 +129,23 @@ class Gate:
 
     def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:
         """A row has passed; errors (N, K + Z, H) of voices and speeds, 0 but where ``observed`` (N, H) is 1."""
-        faded = GateState(
-            state.loss * self.discounts[:, None],
-            state.rows * self.discounts,
-            state.speed_loss * SPEED_DISCOUNT,
-            state.speed_rows * SPEED_DISCOUNT,
+        heard, loss = self._losses(errors, observed)
+        voices = self.prior.shape[0]
+        return GateState(
+            self.discounts[:, None] * state.loss + loss[:, None, :voices],
+            self.discounts * state.rows + heard[:, None],
+            SPEED_DISCOUNT * state.speed_loss + loss[:, voices:],
+            SPEED_DISCOUNT * state.speed_rows + heard,
         )
-        return self.learn_late(faded, errors, observed, age=0)
 
     def learn_late(self, state: GateState, errors: Array, observed: Array, age: int) -> GateState:
-        """Errors of a row that came ``age`` rows late."""
-        xp = namespace(errors)
+        """Errors of a row that came ``age`` rows late count as if they had faded since."""
+        heard, loss = self._losses(errors, observed)
         voices = self.prior.shape[0]
-        counted = xp.matmul(observed, self.leads)
-        heard = xp.astype(counted > 0, counted.dtype)
-        loss = (heard / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
-        by_speed, of_speeds = (self.discounts**age, SPEED_DISCOUNT**age) if age else (1.0, 1.0)
-        fading = heard[:, None] * by_speed + zeros(heard, 1, len(self.options.discounts))
+        by_speed, of_speeds = self.discounts**age, SPEED_DISCOUNT**age
         return GateState(
-            state.loss + fading[..., None] * loss[:, None, :voices],
-            state.rows + fading,
+            state.loss + by_speed[:, None] * loss[:, None, :voices],
+            state.rows + by_speed * heard[:, None],
             state.speed_loss + of_speeds * loss[:, voices:],
             state.speed_rows + of_speeds * heard,
         )
@@ -148,29 +153,43 @@ class Gate:
     def opinion(self, state: GateState, log_weight: Array | None = None) -> Opinion:
         """Of what was heard, and of the evidence against the backbone: ln of a factor on its prior weight, (N,)."""
         xp = namespace(state.loss)
-        shared = self.options.mode == "shared"
-        heard = GateState(*map(self._over_channels, state)) if shared else state
-        log_prior = self.log_prior
-        if log_weight is not None:
-            against = self._over_channels(log_weight) if shared else log_weight
-            log_prior = log_prior + (against[:, None] * self.backbone)[:, None]
-        belief = self._belief(log_prior, heard.loss, heard.rows, self.cautions)
-        by_speed = belief
-        if self.options.waits and self.options.mode != "open":
-            unheard = heard.rows == 0 if log_weight is None else (heard.rows == 0) & (against == 0)[:, None]
-            by_speed = xp.where(unheard[..., None], self.backbone, belief)
-        speeds = self._belief(self.log_speeds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION)
+        heard, against, odds = state, log_weight, self.odds
+        if self.options.mode == "shared":
+            heard = GateState(*map(self._over_channels, state))
+            against = None if log_weight is None else self._over_channels(log_weight)
+        if against is not None:
+            odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
+        loss = heard.loss if self.ruled_out is None else heard.loss + self.ruled_out
+        by_speed = self._belief(odds, loss, heard.rows, self.cautions, self.everyone[0])
+        unheard = heard.rows == 0
+        if self.options.waits and self.options.mode != "open" and int(xp.count_nonzero(unheard)):
+            unheard = unheard if against is None else unheard & (against == 0)[:, None]
+            by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
+        speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])
         weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
         shut = xp.matmul(weights, self.backbone) > 1 - CLOSED
-        return Opinion(by_speed, xp.where(shut[:, None], self.backbone, weights))
+        if int(xp.count_nonzero(shut)):
+            weights = xp.where(shut[:, None], self.backbone, weights)
+        return Opinion(by_speed, weights)
 
-    def _belief(self, log_prior: Array, loss: Array, rows: Array, caution: Array | float) -> Array:
-        """The module's equation, (..., I), for losses (..., I) over so many rows (...)."""
+    def _losses(self, errors: Array, observed: Array) -> tuple[Array, Array]:
+        """Whether a row was heard of, 1 or 0 (N,), and its losses (N, K + Z), 0 where it was not."""
+        xp = namespace(errors)
+        counted = xp.matmul(observed, self.leads)
+        heard = xp.astype(counted > 0, counted.dtype)
+        return heard, (heard / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
+
+    def _belief(self, odds: Array, loss: Array, rows: Array, caution: Array | float, everyone: Array) -> Array:
+        """The module's equation, (..., I), for losses (..., I) over so many rows (...).
+
+        All is relative to the least loss, so that nothing overflows and the best keeps its odds.
+        """
         xp = namespace(loss)
-        least = xp.min(loss, axis=-1) / xp.maximum(rows, TINY)
-        log_belief = log_prior - self.options.evidence * xp.log(loss + (caution * least + TINY)[..., None])
-        odds = xp.exp(log_belief - xp.max(log_belief, axis=-1)[..., None])
-        return odds / xp.sum(odds, axis=-1)[..., None]
+        least = xp.min(loss, axis=-1)
+        smooth = caution * least / xp.maximum(rows, TINY) + TINY
+        relative = (least + smooth)[..., None] / (loss + smooth[..., None])
+        belief = odds * relative**self.options.evidence
+        return belief / xp.matmul(belief, everyone)[..., None]
 
     def _over_channels(self, values: Array) -> Array:
         """The mean over a series' channels, for each of them."""

@@ -21,18 +21,18 @@ from ompb.shapes import Shape
 class Entry(NamedTuple):
     """What was issued, lead by lead. On a page, place h-1 is what origin r-h said of row r."""
 
-    forecasts: Array  # the voices', then what each speed of the gate makes of them: (N, K + Z, H)
-    mean: Array  # the issued mean: (N, H)
+    forecasts: Array  # the voices', what each speed of the gate makes of them, and the issued mean: (N, K + Z + 1, H)
     precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
 
     @classmethod
     def of(cls, stacked: Array) -> Entry:
         """The record in an array (N, K + Z + 2, H)."""
-        return cls(stacked[:, :-2], stacked[:, -2], stacked[:, -1])
+        return cls(stacked[:, :-1], stacked[:, -1])
 
-    def stacked(self) -> Array:
-        """The record as one array (N, K + Z + 2, H), which is written faster than three."""
-        return namespace(self.mean).concat([self.forecasts, self.mean[:, None], self.precision[:, None]], axis=1)
+    @property
+    def mean(self) -> Array:
+        """The issued mean: (N, H)."""
+        return self.forecasts[:, -1]
 
 
 class Width(NamedTuple):
@@ -88,11 +88,12 @@ class Ledger(NamedTuple):
 
     def issue(self, origin: int, entry: Entry, width: Width) -> None:
         """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
-        stacked, terms, by_lead = entry.stacked(), width.stacked(), self.by_lead
+        terms, by_lead = width.stacked(), self.by_lead
         if not by_lead:
             push(self._width_ring(), origin, terms[..., 0])
         for here, leads in self._places(origin):
-            self.pages[..., here] = stacked[..., leads]
+            self.pages[:, :-1, here] = entry.forecasts[..., leads]
+            self.pages[:, -1, here] = entry.precision[:, leads]
             if by_lead:
                 self.own_width[..., here] = terms[..., leads]
 

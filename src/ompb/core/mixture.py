@@ -149,7 +149,7 @@ def _joined(parts: list[Speech]) -> Chorus:
     """Several members' speech as one, voices in their order."""
     xp = namespace(parts[0].corrections)
     corrections = xp.concat([part.corrections for part in parts], axis=1)
-    leverage = xp.zeros_like(corrections[..., 0])
+    leverage = zeros(corrections, *corrections.shape[:3])
     first = 0
     for part in parts:
         last = first + part.corrections.shape[1]

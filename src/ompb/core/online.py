@@ -9,6 +9,7 @@ Each of them takes a state and returns the next; an earlier state stays good unt
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -175,12 +176,13 @@ class Online:
         corrections = chorus.corrections[:, :, 0]  # (N, K, H)
         novelty, against, evidence = self._evidence(state, origin, corrections, known)
         by_speed, weights = self.gate.opinion(state.gate, against)
-        correction = xp.matmul(weights[:, None], corrections)[:, 0]
+        mixes = xp.matmul(xp.concat([by_speed, weights[:, None]], axis=1), corrections)  # (N, Z + 1, H)
+        correction = mixes[:, -1]
         leverage = xp.vecdot(weights, chorus.leverage[..., 0])
         sd, width = self._spread(state, leverage, spreads)
-        mean = base + correction
-        said = base[:, None] + xp.concat([corrections, xp.matmul(by_speed, corrections)], axis=1)
-        state.ledger.issue(origin, Entry(said, mean, 1 / sd), width)
+        said = base[:, None] + xp.concat([corrections, mixes], axis=1)
+        mean = said[:, -1]
+        state.ledger.issue(origin, Entry(said, 1 / sd), width)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
@@ -216,12 +218,13 @@ class Online:
     def _evidence(
         self, state: OnlineState, origin: int, corrections: Array, known: int
     ) -> tuple[Array | None, Array | None, EvidenceState]:
-        """Novelty (N,), what it says against the backbone (N,), both None without memory, and the episode."""
+        """Novelty (N,), what it says against the backbone (N,), None for nothing, and the episode."""
         if self.novelty is None:
             return None, None, state.evidence
         novelty = self.novelty.of(corrections, known)
         episode = self.evidence.issue(state.evidence, origin, novelty)
-        return novelty, self.evidence.log_weight(episode, novelty), episode
+        is_calm = not int(namespace(novelty).count_nonzero(novelty > 1))
+        return novelty, None if is_calm else self.evidence.log_weight(episode, novelty), episode
 
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
         width = state.ledger.width_at(row)
@@ -239,8 +242,11 @@ class Online:
     def _labels(self, page: Entry, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
-        observed = xp.astype(known[:, None] & (page.precision > 0), values.dtype)
-        outcome = xp.where(known, values, 0.0)[:, None]
-        errors = (outcome[:, None] - page.forecasts) * observed[:, None]
-        residual = xp.matmul(self.mixture.backbone, errors[:, : self.mixture.backbone.shape[0]])  # the backbone's own
-        return Labels(residual, errors, (outcome - page.mean) * observed, observed)
+        is_observed = known[:, None] & (page.precision > 0)
+        observed = xp.astype(is_observed, values.dtype)
+        if int(xp.count_nonzero(is_observed)) == math.prod(is_observed.shape):
+            errors = values[:, None, None] - page.forecasts
+        else:
+            errors = (xp.where(known, values, 0.0)[:, None, None] - page.forecasts) * observed[:, None]
+        residual = xp.matmul(self.mixture.backbone, errors[:, : self.mixture.size])  # the backbone's own
+        return Labels(residual, errors[:, :-1], errors[:, -1], observed)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, zeros
+from ompb.core.arrays import Array, contiguous, namespace, reshaped, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.slides import slid_products, slides
@@ -57,8 +57,12 @@ class Span:
     def forecasts(self, rows: Array) -> Array:
         """Of both regressions, (N, n, 2 H), from the newest rows (N, n, at least M)."""
         xp = namespace(rows)
+        leads = self.pooled.shape[1]
         features = xp.matmul(rows[..., -self.rows :], self.reads)
-        return xp.concat([xp.matmul(features, self.pooled), xp.matmul(features, self.own)], axis=-1)
+        said = zeros(rows, *features.shape[:2], 2 * leads)
+        said[..., :leads] = xp.matmul(features, self.pooled)
+        said[..., leads:] = xp.matmul(features, self.own)
+        return said
 
 
 @dataclass(frozen=True)
@@ -93,23 +97,27 @@ class Memory(Member, Voices, tag="memory"):
 
     def see(self, view: View) -> Array:
         """What both add to the base forecast, once and for all: (N, n, 2 H)."""
-        xp = namespace(view.base)
         places = [self.longest(known) for known in view.known]
-        base = xp.concat([view.base, view.base], axis=-1)
+        leads = view.base.shape[-1]
         if len(set(places)) == 1:
-            return self.spans[places[0]].forecasts(view.rows) - base
-        said = xp.zeros_like(base)
-        for chosen in set(places):
-            here = xp.asarray([place == chosen for place in places])
-            said[:, here] = self.spans[chosen].forecasts(view.rows[:, here])
-        return said - base
+            said = self.spans[places[0]].forecasts(view.rows)
+        else:
+            said = zeros(view.base, *view.base.shape[:2], 2 * leads)
+            for chosen in set(places):
+                here = namespace(said).asarray([place == chosen for place in places])
+                said[:, here] = self.spans[chosen].forecasts(view.rows[:, here])
+        said[..., :leads] -= view.base
+        said[..., leads:] -= view.base
+        return said
 
     def speak(self, state: None, seen: Array) -> Speech:
         """What they saw, without any doubt."""
         del state
         lanes, windows, leads = seen.shape
-        xp = namespace(seen)
-        return Speech(xp.permute_dims(xp.reshape(seen, (lanes, windows, 2, leads // 2)), (0, 2, 1, 3)), None)
+        if windows == 1:
+            return Speech(reshaped(seen, (lanes, 2, 1, leads // 2)), None)
+        both = reshaped(seen, (lanes, windows, 2, leads // 2))
+        return Speech(namespace(seen).permute_dims(both, (0, 2, 1, 3)), None)
 
 
 class _MemoryLearner(Learner):
