@@ -159,8 +159,7 @@ class Gate:
             against = None if log_weight is None else self._over_channels(log_weight)
         if against is not None:
             odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
-        loss = heard.loss if self.ruled_out is None else heard.loss + self.ruled_out
-        by_speed = self._belief(odds, loss, heard.rows, self.cautions, self.everyone[0])
+        by_speed = self._belief(odds, heard.loss, heard.rows, self.cautions, self.everyone[0], self.ruled_out)
         unheard = heard.rows == 0
         if self.options.waits and self.options.mode != "open" and int(xp.count_nonzero(unheard)):
             unheard = unheard if against is None else unheard & (against == 0)[:, None]
@@ -179,14 +178,25 @@ class Gate:
         heard = xp.astype(counted > 0, counted.dtype)
         return heard, (heard / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
 
-    def _belief(self, odds: Array, loss: Array, rows: Array, caution: Array | float, everyone: Array) -> Array:
+    def _belief(
+        self,
+        odds: Array,
+        loss: Array,
+        rows: Array,
+        caution: Array | float,
+        everyone: Array,
+        ruled_out: Array | None = None,
+    ) -> Array:
         """The module's equation, (..., I), for losses (..., I) over so many rows (...).
 
-        All is relative to the least loss, so that nothing overflows and the best keeps its odds.
+        All is relative to the least loss of those with odds, so that nothing overflows and the best keeps its odds.
         """
         xp = namespace(loss)
         least = xp.min(loss, axis=-1)
         smooth = caution * least / xp.maximum(rows, TINY) + TINY
+        if ruled_out is not None:
+            loss = loss + ruled_out
+            least = xp.min(loss, axis=-1)
         relative = (least + smooth)[..., None] / (loss + smooth[..., None])
         belief = odds * relative**self.options.evidence
         return belief / xp.matmul(belief, everyone)[..., None]
