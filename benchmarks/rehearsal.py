@@ -1,16 +1,15 @@
-"""Rehearses the constants of the head and the gate on sources; writes what each choice would have done.
+"""Rehearses the constants of the gate and the choice of members on sources; writes what each would have done.
 
-    OMP_NUM_THREADS=1 python benchmarks/rehearsal.py --data DIR --gpt2-checkpoint FILE
+    OMP_NUM_THREADS=1 python benchmarks/rehearsal.py --data DIR
 
-No target stream of the benchmark is read. The first rows of a source are its *past*: forecasters are fitted to them,
-and heads. The rest is played as a stream, as it is and disturbed in ways that are made up: another level, another
-spread, a slow drift, every channel in the place of its neighbour. Half way through, two of them come suddenly. A short
-source is cut in several places, since the rest of one cut is too few rows to tell much.
+No target stream of the benchmark is read. `rehearsal_streams` plays the end of each source as a stream, as it is and
+disturbed, and records what every voice says. Here the gate itself, that of the package, runs over these records, many
+streams side by side, under the settings as they are and under each change of one of them.
 
-The score of settings is the mean over streams of ln(MAE / MAE of the bare forecaster), every data set counting alike.
-Starting from the settings as they are, all changes of one setting are tried. The one that harms the fewest streams by
-over 1 %, and among those has the lowest score, is taken if it harms fewer than before, or as many and gains 0.01: what
-is less is of the streams that were made up, not of the world. So on until no change is taken.
+The score of settings is the mean over streams of g + 2 max(g, 0), g = ln(MAE / MAE of the bare forecaster), every data
+set counting alike: harm counts three times. A forecaster that *knows* was fitted to the stream itself; it can only be
+harmed. A change is worth making if it gains `WORTH`: what is less is of the streams that were made up, not of the
+world.
 """
 
 from __future__ import annotations
@@ -18,267 +17,222 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+import pickle
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ompb import Calibrator, Recorded, Ridge, Settings, backtest
-from ompb.bench.backbones import versions
-from ompb.datasets.benchmark import BenchmarkData, load
+from ompb import Settings
+from ompb.core.evidence import CALM, Evidence
+from ompb.core.gate import Gate
 from ompb.files import replacing
-from ompb.forecasters.torch import configure, recipe, train
-from ompb.scaler import Scaler
 from ompb.types import Floats
-from ompb.windows import sliding
+from rehearsal_streams import KNOWS, Record, records, series
 
-Forecast: TypeAlias = Callable[[Floats], Floats]  # windows (n, context, C) to (n, H, C)
-
-# Shares of the source that forecasters and heads know.
-PASTS = {"etth": (0.7,), "weather-stand-in": (0.7,), "ili": (0.5, 0.6, 0.7, 0.8)}
-LONGEST_PAST, LONGEST_STREAM = 10_000, 4_000  # rows; streams of the benchmark have about as many
 HARM = math.log(1.01)
-WORTH = 0.01  # what a change must gain
-HORIZONS = {"etth": (24, 96, 336), "weather-stand-in": (24, 96), "ili": (24, 48)}
-# ILI is short: there harm is done most easily, and every network is trained in minutes.
-NETWORKS = {"etth": ("tcn",), "weather-stand-in": ("tcn",), "ili": ("tcn", "autoformer", "gpt4ts")}
-CANDIDATES: dict[str, tuple[Any, ...]] = {
-    "evidence": (8.0, 12.0, 16.0),
-    "caution": (50.0, 100.0, 200.0, 400.0),
-    "backbone_prior": (0.4, 0.6, 0.8),
-    "gate_discount": (0.99, 0.997, 0.999),
-    "anchor": (200.0, 800.0),
-    "discounts": ((0.997,), (0.999,)),
+WORTH = 0.01
+PERSISTENT = (*Settings().members, "persistence")
+CHANGES: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "without memory": {"members": ("backbone", "profile", "regression", "head", "running bias")},
+    "without running bias": {"members": ("backbone", "profile", "regression", "head", "memory")},
+    "with persistence": {"members": PERSISTENT},
+    "no novelty": {"novelty": 0.0},
+    "novelty 2": {"novelty": 2.0},
+    "novelty fades over 10 rows": {"novelty_fade": 10.0},
+    "backbone_prior 0.4": {"backbone_prior": 0.4},
+    "backbone_prior 0.6": {"backbone_prior": 0.6},
+    "slow gate alone": {"gate_discounts": (0.997,), "cautions": (200.0,)},
+    "fast gate alone": {"gate_discounts": (0.98,), "cautions": (20.0,)},
+    "slow gate 0.999": {"gate_discounts": (0.999, 0.98)},
+    "fast gate 0.95": {"gate_discounts": (0.997, 0.95)},
+    "a third speed 0.9": {"gate_discounts": (0.997, 0.98, 0.9), "cautions": (200.0, 20.0, 10.0)},
 }
-
-
-def _suddenly(rows: Floats, other: Floats) -> Floats:
-    return np.where(np.arange(len(rows))[:, None] < len(rows) // 2, rows, other)
-
-
-PAST = "past"  # the part that is not disturbed
-# What may happen to standardised rows (T, C).
-DISTURBANCES: dict[str, Callable[[Floats], Floats]] = {
-    "nothing": lambda rows: rows,
-    "level": lambda rows: rows + 2.0,
-    "sudden level": lambda rows: _suddenly(rows, rows + 2.0),
-    "spread": lambda rows: 1.5 * rows,
-    "drift": lambda rows: rows + np.linspace(0.0, 3.0, len(rows))[:, None],
-    "neighbour": lambda rows: np.roll(rows, 1, axis=1),
-    "sudden neighbour": lambda rows: _suddenly(rows, np.roll(rows, 1, axis=1)),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Rehearsal:
-    """A forecaster's past, and streams by name, each with its base forecasts; standardised."""
-
-    dataset: str
-    sizes: dict[str, Any]  # context, horizon, season
-    past: Floats  # (T, C)
-    past_base: Recorded
-    streams: dict[str, tuple[Floats, Recorded]]  # rows are (T, C)
-
-    def log_ratios(self, settings: Settings) -> dict[str, float]:
-        """ln(MAE / MAE of the bare forecaster) on every stream."""
-        calibrator = Calibrator.fit(self.past_base, self.past, **self.sizes, **dataclasses.asdict(settings))
-        found = {}
-        for name, (rows, base) in self.streams.items():
-            run = backtest(calibrator, base, rows)
-            ours, bare = (np.nanmean(np.abs(forecast - run.outcome)) for forecast in (run.mean, run.base))
-            found[name] = math.log(float(ours / bare))
-        return found
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A source cut in two, standardised by its past; what is forecast of it is kept."""
-
-    dataset: str
-    horizon: int
-    known: float  # share of the source
-    data: BenchmarkData
-
-    @property
-    def parts(self) -> tuple[Floats, Floats]:
-        """Past and later rows."""
-        cut = int(self.known * len(self.data.source))
-        past, later = self.data.source[:cut], self.data.source[cut:]
-        scaler = Scaler.fit(past)
-        return scaler.standardise(past)[-LONGEST_PAST:], scaler.standardise(later)[:LONGEST_STREAM]
-
-    def title(self, forecaster: str, disturbance: str) -> str:
-        return f"{self.dataset}, {forecaster}, H = {self.horizon}, {self.known:.0%} known, {disturbance}"
-
-    def rehearsal(self, name: str, forecasts: Mapping[str, Floats]) -> Rehearsal:
-        """From the forecasts of the past and of the later rows, by disturbance."""
-        past, later = self.parts
-        sizes = {"context": self.data.context, "horizon": self.horizon, "season": self.data.season}
-        streams = {
-            self.title(name, disturbance): (disturb(later), Recorded(forecasts[disturbance]))
-            for disturbance, disturb in DISTURBANCES.items()
-        }
-        return Rehearsal(self.dataset, sizes, past, Recorded(forecasts[PAST]), streams)
-
-
-@dataclass(frozen=True)
-class ForecastStore:
-    """Where forecasters are fitted, on what, and where their forecasts are kept."""
-
-    data_folder: Path | None
-    gpt2_checkpoint: str
-    device: str
-    store: Path
-
-    def rehearsals(self, dataset: str, horizon: int) -> Iterator[Rehearsal]:
-        """A ridge and networks that know the beginning of a source, with every disturbance of its end."""
-        data = load(dataset, self.data_folder)
-        for known in PASTS[dataset]:
-            cut = Cut(dataset, horizon, known, data)
-            for name in ("ridge", *NETWORKS[dataset]):
-                yield cut.rehearsal(name, self._forecasts(cut, name))
-
-    def _forecasts(self, cut: Cut, name: str) -> Mapping[str, Floats]:
-        """Of the past and of each disturbed stream, made once."""
-        file = self.store / f"{cut.dataset}-{name}-{cut.horizon}-{cut.known}.npz"
-        checkpoint = file.with_suffix(".checkpoint")
-        if not file.exists():
-            self.store.mkdir(parents=True, exist_ok=True)
-            past, later = cut.parts
-            forecaster = self._fitted(cut, name, past, checkpoint)
-            parts = {PAST: past, **{kind: disturb(later) for kind, disturb in DISTURBANCES.items()}}
-            made = {part: recorded(forecaster, rows, cut.data.context) for part, rows in parts.items()}
-            with replacing(file, parents=True) as whole, whole.open("wb") as opened:
-                np.savez(opened, allow_pickle=False, **made)
-            checkpoint.unlink(missing_ok=True)
-        with np.load(file) as kept:
-            return {part: kept[part] for part in (PAST, *DISTURBANCES)}
-
-    def _fitted(self, cut: Cut, name: str, past: Floats, checkpoint: Path) -> Forecast:
-        if name == "ridge":
-            return Ridge.fit(past, cut.data.context, cut.horizon)
-        options: dict[str, Any] = {"context": cut.data.context, "horizon": cut.horizon, "channels": past.shape[1]}
-        if name == "gpt4ts":
-            options |= {"weights": "gpt2-partial", "checkpoint": self.gpt2_checkpoint}
-        return train(configure(name, **options), past, recipe(cut.dataset, name, device=self.device), checkpoint)
-
-
-def recorded(forecaster: Forecast, rows: Floats, context: int) -> Floats:
-    """Forecasts (T, H, C) of every origin that has a whole window; NaN before."""
-    made = forecaster(sliding(rows, context))
-    return np.concatenate([np.full((context - 1, *made.shape[1:]), np.nan), made])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What settings did: ln(MAE / MAE of the bare forecaster) by data set and stream."""
+    """What settings did: ln(MAE / MAE of the bare forecaster), by stream."""
 
-    log_ratios: dict[str, dict[str, float]]
+    log_ratios: dict[tuple[str, str, str], float]  # by data set, forecaster and title
 
     @property
     def score(self) -> float:
-        """Their mean, every data set counting alike."""
-        return fmean(fmean(ratios.values()) for ratios in self.log_ratios.values())
+        """Every data set counts alike, and harm three times."""
+        sets: dict[str, list[float]] = {}
+        for (dataset, _, _), ratio in self.log_ratios.items():
+            sets.setdefault(dataset, []).append(ratio + 2 * max(ratio, 0.0))
+        return fmean(fmean(ratios) for ratios in sets.values())
+
+    def mean(self, knows: bool) -> float:
+        """Of the forecasters that know of the change, or of the others."""
+        return fmean(ratio for (_, name, _), ratio in self.log_ratios.items() if (name == KNOWS) is knows)
+
+    def harmed(self, knows: bool) -> int:
+        """How many streams are worse than the bare forecaster by more than 1 %."""
+        return sum(ratio > HARM for (_, name, _), ratio in self.log_ratios.items() if (name == KNOWS) is knows)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Records with the same leads and voices, side by side: n origins, N lanes, K voices, J leads."""
+
+    records: list[Record]
+    corrections: Any  # (n, N, K, J)
+    residual: Any  # (n, N, J); NaN where unknown
+    novelty: Floats  # (n, N)
+
+    @classmethod
+    def of(cls, alike: list[Record]) -> Group:
+        """Shorter streams end earlier."""
+        longest = max(len(one.residual) for one in alike)
+
+        def together(name: str, beyond: float) -> Any:
+            parts = []
+            for one in alike:
+                values = getattr(one, name)
+                parts.append(
+                    np.pad(values, [(0, longest - len(values))] + [(0, 0)] * (values.ndim - 1), constant_values=beyond)
+                )
+            return np.concatenate(parts, axis=1)
+
+        return cls(alike, together("corrections", 0.0), together("residual", np.nan), together("novelty", 0.0))
+
+    def played(self, settings: Settings) -> Any:
+        """What would have been issued, as corrections (n, N, J)."""
+        gate, evidence = self._rules(settings)
+        origins, lanes, voices, leads = self.corrections.shape
+        said = np.zeros((origins, lanes, voices + gate.speeds, leads), np.float32)
+        said[:, :, :voices] = self.corrections
+        issued = np.zeros((origins, lanes, leads), np.float32)
+        state, episode = gate.start(lanes), evidence.start(self.residual[0])
+        for place in range(origins):
+            if place:
+                errors, observed = self._labels(said, place)
+                state = gate.learn(state, errors, observed)
+                episode = evidence.learn(episode, place, observed)
+            episode = evidence.issue(episode, place, self.novelty[place])
+            opinion = gate.opinion(state, evidence.log_weight(episode, self.novelty[place]))
+            corrections = self.corrections[place].astype(np.float64)
+            said[place, :, voices:] = opinion.by_speed @ corrections
+            issued[place] = (opinion.weights[:, None] @ corrections)[:, 0]
+        return issued
+
+    def log_ratios(self, settings: Settings) -> Iterator[tuple[tuple[str, str, str], float]]:
+        """ln(MAE / MAE of the bare forecaster) of every stream."""
+        issued = self.played(settings)
+        last = 0
+        for one in self.records:
+            first, last = last, last + one.residual.shape[1]
+            residual = self.residual[:, first:last]
+            known = np.isfinite(residual)
+            ours, bare = (
+                float(np.sum(np.where(known, np.abs(residual - by), 0.0) * self._spacing))
+                for by in (issued[:, first:last], 0.0)
+            )
+            yield (one.dataset, one.forecaster, one.title), math.log(ours / bare)
 
     @property
-    def harmed(self) -> int:
-        """Streams made worse by more than 1 %."""
-        return sum(ratio > HARM for ratios in self.log_ratios.values() for ratio in ratios.values())
+    def _leads(self) -> Floats:
+        return self.records[0].leads
+
+    @property
+    def _spacing(self) -> Floats:
+        """How many leads each of those on record stands for."""
+        return np.gradient(self._leads)
+
+    def _rules(self, settings: Settings) -> tuple[Gate, Evidence]:
+        """The gate and the evidence; voices of members that are not asked for get no prior."""
+        names = self.records[0].names
+        asked = [name for name in names if any(name.startswith(member) for member in settings.members)]
+        rest = (1 - settings.backbone_prior) / (len(asked) - 1)
+        backbone = np.asarray([float(name == "backbone") for name in names])
+        prior = np.asarray([rest * (name in asked) for name in names])
+        prior = np.where(backbone > 0, settings.backbone_prior, prior)
+        gate = Gate(prior, backbone, self._spacing / self._leads, 1, settings.gate_options())
+        return gate, Evidence(self.records[0].season or CALM, settings.evidence_options())
+
+    def _labels(self, said: Any, place: int) -> tuple[Floats, Floats]:
+        """Errors (N, K + Z, J) of what was said of the newest row, and which leads there are (N, J)."""
+        errors, observed = np.zeros(said.shape[1:]), np.zeros(self.residual.shape[1:])
+        for column, lead in enumerate(self._leads.astype(int)):
+            if lead <= place:
+                residual = self.residual[place - lead, :, column]
+                known = np.isfinite(residual)
+                observed[:, column] = known
+                error = np.where(known, residual, 0.0)[:, None] - said[place - lead, :, :, column]
+                errors[:, :, column] = error * known[:, None]
+        return errors, observed
 
 
-_rehearsals: list[Rehearsal] = []  # of a worker; too large to be sent with every task
+def recorded(folder: Path, data: Path, name: str) -> Path:
+    """The file with the records of one series, made if it is not there."""
+    file = folder / f"{name}.pickle"
+    if not file.exists():
+        one = next(one for one in series(data) if one.name == name)
+        made = list(records(one, Settings(members=PERSISTENT)))
+        with replacing(file, parents=True) as part, part.open("wb") as opened:
+            pickle.dump(made, opened, protocol=5)
+        print(f"{name}: {len(made)} streams", flush=True)
+    return file
 
 
-def _remember(rehearsals: list[Rehearsal]) -> None:
-    _rehearsals[:] = rehearsals
+def groups(files: list[Path]) -> list[Group]:
+    """Of all records."""
+    alike: dict[Any, list[Record]] = {}
+    for file in files:
+        for one in pickle.loads(file.read_bytes()):  # our own, just made
+            alike.setdefault((tuple(one.leads), one.names), []).append(one)
+    return [Group.of(some) for some in alike.values()]
 
 
-def _log_ratios(place: int, settings: Settings) -> dict[str, float]:
-    return _rehearsals[place].log_ratios(settings)
+def outcomes(every: list[Group], changes: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Outcome]]:
+    """Of the settings as they are, each with one change."""
+    for name, change in changes.items():
+        settings = dataclasses.replace(Settings(), **change)
+        found = Outcome(dict(pair for group in every for pair in group.log_ratios(settings)))
+        print(f"{found.score:+.4f} {name}", flush=True)
+        yield name, found
 
 
-@dataclass
-class Search:
-    """One setting after the other; no configuration is tried twice."""
-
-    rehearsals: list[Rehearsal]
-    jobs: int
-    tried: dict[Settings, Outcome] = dataclasses.field(default_factory=dict)
-
-    def outcome(self, settings: Settings) -> Outcome:
-        if settings not in self.tried:
-            # copies of this process: they share its arrays
-            copies = get_context("fork")
-            with ProcessPoolExecutor(self.jobs, copies, initializer=_remember, initargs=(self.rehearsals,)) as pool:
-                places = range(len(self.rehearsals))
-                every = pool.map(_log_ratios, places, [settings] * len(places))
-            by_dataset: dict[str, dict[str, float]] = {}
-            for rehearsal, ratios in zip(self.rehearsals, every, strict=True):
-                by_dataset.setdefault(rehearsal.dataset, {}).update(ratios)
-            self.tried[settings] = found = Outcome(by_dataset)
-            print(f"{found.score:+.4f} harmed {found.harmed:2d} {described(settings)}", flush=True)
-        return self.tried[settings]
-
-    def best(self, settings: Settings) -> Settings:
-        """What is reached by one change after the other, as long as it is worth it."""
-        changed = [
-            dataclasses.replace(settings, **{name: value}) for name, values in CANDIDATES.items() for value in values
-        ]
-        found = min(changed, key=lambda choice: (self.outcome(choice).harmed, self.outcome(choice).score))
-        return self.best(found) if self._worth(found, settings) else settings
-
-    def _worth(self, found: Settings, settings: Settings) -> bool:
-        new, old = self.outcome(found), self.outcome(settings)
-        return (new.harmed, new.score + WORTH) < (old.harmed, old.score)
-
-
-def described(settings: Settings) -> str:
-    return ", ".join(f"{name} = {getattr(settings, name)}" for name in CANDIDATES)
-
-
-def page(search: Search, start: Settings, best: Settings) -> str:
-    """What was tried, and what the best did, stream by stream."""
+def page(found: Mapping[str, Outcome]) -> str:
+    """What each change would have done, and the settings as they are, stream by stream."""
+    now = next(iter(found.values()))
+    best = min(found, key=lambda name: found[name].score)
+    gain = now.score - found[best].score
     lines = ["# Settings, rehearsed on sources", "", *__doc__.strip().splitlines()[4:], ""]
-    made = ", ".join(f"{name} {number}" for name, number in versions("ompb", "numpy", "torch").items())
-    ratios = {name: ratio for of_set in search.tried[best].log_ratios.values() for name, ratio in of_set.items()}
-    lines += [f"{len(ratios)} streams, {len(search.tried)} settings; {made}.", ""]
-    lines += [f"- start: {described(start)}", f"- chosen: {described(best)}", ""]
-    lines += [f"| score | harmed | {' | '.join(CANDIDATES)} |", "| ---: | ---: |" + " ---: |" * len(CANDIDATES)]
-    for settings, outcome in sorted(search.tried.items(), key=lambda item: (item[1].harmed, item[1].score)):
-        values = " | ".join(str(getattr(settings, name)) for name in CANDIDATES)
-        lines.append(f"| {outcome.score:+.4f} | {outcome.harmed} | {values} |")
-    lines += ["", "MAE relative to the bare forecaster, stream by stream, with the settings chosen:", ""]
-    lines += ["| stream | ratio |", "| --- | ---: |"]
-    lines += [f"| {name} | {math.exp(ratio):.3f} |" for name, ratio in ratios.items()]
+    verdict = "is worth making" if gain > WORTH else "is not worth making, so the settings stay as they are"
+    lines += [f"{len(now.log_ratios)} streams. The best change, *{best}*, gains {gain:.4f}, which {verdict}.", ""]
+    lines += ["| settings | score | ln MAE ratio | harmed | ln MAE ratio of those who know | harmed |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for name, one in found.items():
+        terms = (f"{one.mean(knows):+.4f} | {one.harmed(knows)}" for knows in (False, True))
+        lines.append(f"| {name} | {one.score:+.4f} | {' | '.join(terms)} |")
+    lines += ["", "MAE relative to the bare forecaster, with the settings as they are:", "", "| stream | ratio |"]
+    lines += ["| --- | ---: |"]
+    lines += [f"| {title} | {math.exp(ratio):.3f} |" for (_, _, title), ratio in now.log_ratios.items()]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of the data files; by default the one OMPB_DATA names")
-    parser.add_argument("--gpt2-checkpoint", required=True, help="file of GPT-2's weights, with or without its MLPs")
-    parser.add_argument("--store", type=Path, default=Path("results/store/rehearsal"), help="where forecasts are kept")
-    parser.add_argument("--device", default="cpu", help="where networks are trained: cpu or cuda")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data files, rehearsal/ among them")
+    parser.add_argument("--store", type=Path, default=Path("results/store/rehearsal"), help="where records are kept")
     parser.add_argument("--out", type=Path, default=Path("results/rehearsal.md"))
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    forecasts = ForecastStore(args.data, args.gpt2_checkpoint, args.device, args.store)
-    rehearsals = [
-        rehearsal
-        for dataset, horizons in HORIZONS.items()
-        for horizon in horizons
-        for rehearsal in forecasts.rehearsals(dataset, horizon)
-    ]
-    start = Settings(certificate=False)  # it has no part in the forecast
-    search = Search(rehearsals, args.jobs)
-    best = search.best(start)
-    args.out.write_text(page(search, start, best), encoding="utf-8")
-    print(f"chosen: {described(best)}; see {args.out}")
+    with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
+        files = list(pool.map(partial(recorded, args.store, args.data), [one.name for one in series(args.data)]))
+    found = dict(outcomes(groups(files), CHANGES))
+    args.out.write_text(page(found), encoding="utf-8")
+    print(f"see {args.out}")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from ompb.types import Floats
 from ompb.windows import fill_forward, outcomes_at, sliding
 
 Forecast: TypeAlias = Callable[[Floats], Floats]  # windows (n, context, C) to (n, H, C)
+Small: TypeAlias = Any  # an array of float32
 
-BENCHMARK = {"etth": (24, 96), "weather-stand-in": (24, 96), "ili": (24, 48)}
+BENCHMARK: dict[str, tuple[int, ...]] = {"etth": (24, 96), "weather-stand-in": (24, 96), "ili": (24, 48)}
 # Context, season and horizons of the other series; a season that does not fit into the window is none.
 OTHERS: dict[str, tuple[int, int | None, tuple[int, ...]]] = {
     "opsd_daily": (28, 7, (14,)),
@@ -42,6 +43,7 @@ LONGEST_PAST, LONGEST_STREAM, LEAST_STREAM = 8_000, 1_800, 100  # rows
 PASTS = {"ili": (0.5, 0.65, 0.8)}  # shares of the source that are known; short sources are cut in several places
 USUAL_PAST = (0.7,)
 MOST_LEADS = 16
+KNOWS = "knows"  # the forecaster that was fitted to the stream itself
 UNITS, UNIT_SCALE, UNIT_RIDGE = 200, 0.5, 1e-3  # of the random network
 
 
@@ -128,16 +130,12 @@ class Record:
     dataset: str
     title: str
     forecaster: str
-    seasonal: bool
     season: int | None
     names: tuple[str, ...]  # of the voices
     leads: Floats  # (J,), from 1
-    corrections: NDArray32  # (n, N, K, J)
-    residual: NDArray32  # outcome less base forecast: (n, N, J); NaN where unknown
+    corrections: Small  # (n, N, K, J)
+    residual: Small  # outcome less base forecast: (n, N, J); NaN where unknown
     novelty: Floats  # (n, N)
-
-
-NDArray32: TypeAlias = Any
 
 
 def some_leads(horizon: int) -> Floats:
@@ -176,7 +174,7 @@ def _of_cut(
             yield record(one, title.format(name), name, calibrator, forecaster, stream)
             if name == "ridge" and kind != "nothing":
                 knows = Ridge.fit(stream, one.context, horizon)
-                yield record(one, title.format("knows"), "knows", calibrator, knows, stream)
+                yield record(one, title.format(KNOWS), KNOWS, calibrator, knows, stream)
 
 
 def _options(settings: Settings) -> dict[str, Any]:
@@ -222,7 +220,6 @@ def record(
         dataset=one.name,
         title=title,
         forecaster=forecaster,
-        seasonal=rules.features.has_profile,
         season=one.season,
         names=rules.mixture.names,
         leads=some_leads(horizon),

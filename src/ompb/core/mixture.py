@@ -17,11 +17,14 @@ from ompb.core.members.bias import Bias
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Voices
 from ompb.core.members.head import Heads, SourceHead
 from ompb.core.members.memory import Memory
+from ompb.core.members.persistence import Persistence
 from ompb.core.members.profile import Profile
 from ompb.core.members.regression import WindowRegression
 
-# The members of the mixture, in order; `Settings.members` may name others, `Persistence` among them.
+# The members of the mixture, in order.
 MEMBERS = (Backbone, Profile, WindowRegression, SourceHead, Memory, Bias)
+# Those that speak where `Settings.members` names them. Rehearsals on sources did not gain by persistence.
+OTHERS = (Persistence,)
 
 States: TypeAlias = tuple[MemberState | None, ...]
 
