@@ -26,7 +26,7 @@ from ompb.windows import fill_forward, outcomes_at, sliding
 
 Forecast: TypeAlias = Callable[[Floats], Floats]  # windows (n, context, C) to (n, H, C)
 
-BENCHMARK = {"etth": (24, 96), "weather-stand-in": (24, 96), "ili": (24, 48)}
+BENCHMARK: dict[str, tuple[int, ...]] = {"etth": (24, 96), "weather-stand-in": (24, 96), "ili": (24, 48)}
 # Context, season and horizons of the other series; a season that does not fit into the window is none.
 OTHERS: dict[str, tuple[int, int | None, tuple[int, ...]]] = {
     "opsd_daily": (28, 7, (14,)),

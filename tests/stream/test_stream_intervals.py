@@ -129,12 +129,15 @@ def forecast_with(multipliers: Floats, bounds: Floats | None = None, mean: float
         mean=np.full(shape, mean),
         base=np.zeros(shape),
         gate=np.ones(shape[1]),
+        novelty=None,
         sd=np.full(shape, 2.0),
         levels=np.asarray(LEVELS),
         multipliers=multipliers,
         bounds=bounds,
+        expected_error=np.ones(shape[1]),
         certificate=None,
         hidden=(),
+        warnings=(),
     )
 
 
