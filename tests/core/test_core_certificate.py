@@ -32,6 +32,7 @@ OPTIONS: dict[str, Any] = {
     "basis": 2,
     "evidence": 1.0,
     "members": ("backbone", "profile", "regression", "head"),
+    "backbone_prior": 0.5,
     "gate_discounts": (0.99,),
     "cautions": (20.0,),
     "tau_d_factor": 1.0,
@@ -74,7 +75,7 @@ def moved_stream(cal: Calibrator, rows: int = 70) -> Stream:
     return stream
 
 
-PRIOR = np.asarray([0.6, *[0.4 / 4] * 4])  # backbone, profile, regression, two heads
+PRIOR = np.asarray([0.5, *[0.5 / 4] * 4])  # backbone, profile, regression, two heads
 FIRST_HEAD = 3
 
 
@@ -142,7 +143,7 @@ class Law:
 
 def starting_law(cal: Calibrator) -> tuple[Law, Floats]:
     """The source's word, by hand and as the posterior has it, and the belief before any outcome."""
-    heads = heads_of(cal).start()
+    heads = heads_of(cal).start(cal.source.base_variance)
     for n, m in np.ndindex(CHANNELS, 2):
         np.testing.assert_array_equal(heads.mean[n, m], source_head(cal).weights[n])
         np.testing.assert_array_equal(heads.covariance[n, m], np.eye(cal.source.features.size))
@@ -919,7 +920,12 @@ def test_no_certificate_when_switched_off() -> None:
 
 @pytest.mark.parametrize(("profile", "others"), [(True, [0.12] * 5), (False, [0.15] * 4)])
 def test_reader_prior_is_the_belief_before_any_outcome(profile: bool, others: list[float]) -> None:
-    cal = fitted(backbone_prior=0.4, discounts=(0.9, 0.99, 0.999), profile=profile)
-    np.testing.assert_allclose(reader_of(cal).mixture.prior, [0.4, *others])
-    belief = cal.online.gate.belief(cal.stream(forecaster())._state.online.gate)
-    np.testing.assert_allclose(belief, [[0.4, *others]] * CHANNELS)
+    """Of every speed, where the gate does not wait for outcomes; one that waits is closed."""
+    speeds: dict[str, Any] = {"gate_discounts": (0.99, 0.9), "cautions": (20.0, 5.0)}
+    options = {"backbone_prior": 0.4, "discounts": (0.9, 0.99, 0.999), "profile": profile, **speeds}
+    for online, expected in ((False, [0.4, *others]), (True, [1.0, *[0.0] * len(others)])):
+        cal = fitted(online=online, **options)
+        np.testing.assert_allclose(reader_of(cal).mixture.prior, [0.4, *others])
+        opinion = cal.online.gate.opinion(cal.stream(forecaster())._state.online.gate)
+        np.testing.assert_allclose(opinion.weights, [expected] * CHANNELS)
+        np.testing.assert_allclose(opinion.by_speed, [[expected] * 2] * CHANNELS)

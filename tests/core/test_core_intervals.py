@@ -41,20 +41,44 @@ def draw(seed: int, scale: float = 1.0) -> Matured:
 
 
 def test_the_variance_is_the_mean_of_errors_freed_of_their_leverage() -> None:
-    """An error has variance sigma^2 (1 + q): without its share 1/(1 + q) sigma^2 would take the posterior's for its."""
+    """An error has variance sigma^2 (1 + q): without its share 1/(1 + q) sigma^2 would take the posterior's for its.
+
+    A lead without a label is taken to have erred as the others did, relative to their variances.
+    """
     rules = rule()
     state = rules.start(np.full((LANES, LEADS), 2.0))
     expected, rows = np.full((LANES, LEADS), 2.0), np.full((LANES, LEADS), SOURCE_ROWS)
     for seed in range(60):
         matured = draw(seed)
         state = rules.learn(state, matured)
-        for place in np.ndindex(LANES, LEADS):
-            if matured.observed[place]:
-                own = matured.error[place] ** 2 * matured.shrink[place]
-                rows[place] = min(rows[place] + 1, 1 / (1 - DISCOUNT))
-                expected[place] += (own - expected[place]) / rows[place]
+        before = expected.copy()
+        for lane, lead in np.ndindex(LANES, LEADS):
+            heard = [h for h in range(LEADS) if matured.observed[lane, h]]
+            own = {h: matured.error[lane, h] ** 2 * matured.shrink[lane, h] for h in heard}
+            if not heard:
+                continue
+            if lead not in heard:
+                own[lead] = before[lane, lead] * np.mean([own[h] / before[lane, h] for h in heard])
+            rows[lane, lead] = min(rows[lane, lead] + (lead in heard), 1 / (1 - DISCOUNT))
+            expected[lane, lead] += (own[lead] - expected[lane, lead]) / rows[lane, lead]
         np.testing.assert_allclose(state.variance, expected, rtol=1e-12)
     assert (rows < 26).all()  # the rehearsal reached the discount
+
+
+def test_a_lead_without_a_label_follows_the_ratio_of_the_others() -> None:
+    """Errors twice and four times their variance: the third lead is taken to have erred three times its own.
+
+    A lane of which nothing is known stays as it is.
+    """
+    rules = rule(2, 3)
+    state = rules.start(np.asarray([[1.0, 2.0, 5.0], [1.0, 2.0, 5.0]]))
+    observed = np.asarray([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    error = np.sqrt([[2.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
+    wide = np.full((2, 2 * len(LEVELS), 3), 9.0)
+    after = rules.learn(state, Matured(error, observed, np.ones((2, 3)), wide, np.ones((2, 3))))
+    heard, unheard = 1 / (SOURCE_ROWS + 1), 1 / SOURCE_ROWS  # only a label counts as a row
+    expected = [[1.0 + heard, 2.0 + 6 * heard, 5.0 + 10 * unheard], [1.0, 2.0, 5.0]]
+    np.testing.assert_allclose(after.variance, expected, rtol=1e-12)
 
 
 def test_the_variance_is_that_of_the_noise_whatever_the_leverage() -> None:
