@@ -55,11 +55,7 @@ def contiguous(array: Array) -> Array:
 def over_series(per_lane: Array, channels: int) -> Array:
     """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...)."""
     xp = namespace(per_lane)
-<<<<<<< HEAD
     series, rest = per_lane.shape[0] // channels, tuple(per_lane.shape[1:])
-=======
-    series, rest = per_lane.shape[0] // channels, per_lane.shape[1:]
->>>>>>> part-fix1
     shares = _shares(channels, xp, per_lane.dtype, per_lane.device)
     mean = xp.matmul(shares, reshaped(per_lane, (series, channels, -1)))
     return mean if len(rest) == 1 else reshaped(mean, (series, *rest))
