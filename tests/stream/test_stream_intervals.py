@@ -76,13 +76,15 @@ class Twin:
                     moves[channel, 0, place] = RATE * (below + above - (1 - level) - TILT * (above - below))
                     moves[channel, 1, place] = RATE * (below + above - (1 - level) + TILT * (above - below))
             self.logs = {key: min(max(self.logs[key] + move, -REACH), REACH) for key, move in moves.items()}
+            ratios: dict[int, float] = {}  # squared error, by lead, to what its variance is so far
             for lead in heard:
                 forecast, leverage = self.said[row - lead - 1]
                 error = (values[channel] - forecast.mean[lead, channel]) / self.cal.scale[channel]
-                variance = self.variance[channel, lead]
-                own = error**2 / leverage[lead, channel]
+                ratios[lead] = error**2 / leverage[lead, channel] / self.variance[channel, lead]
                 self.rows[channel, lead] = min(self.rows[channel, lead] + 1, 1 / (1 - DISCOUNT))
-                self.variance[channel, lead] = variance + (own - variance) / self.rows[channel, lead]
+            for lead in range(HORIZON if heard else 0):  # a lead that was silent has erred as the others did
+                ratio = ratios.get(lead, sum(ratios.values()) / len(heard))
+                self.variance[channel, lead] *= 1 + (ratio - 1) / self.rows[channel, lead]
 
     def agrees(self, stream: ompb.Stream) -> None:
         state = stream._state.online.intervals
@@ -129,12 +131,15 @@ def forecast_with(multipliers: Floats, bounds: Floats | None = None, mean: float
         mean=np.full(shape, mean),
         base=np.zeros(shape),
         gate=np.ones(shape[1]),
+        novelty=None,
         sd=np.full(shape, 2.0),
         levels=np.asarray(LEVELS),
         multipliers=multipliers,
         bounds=bounds,
+        expected_error=np.ones(shape[1]),
         certificate=None,
         hidden=(),
+        warnings=(),
     )
 
 
