@@ -113,6 +113,9 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
         "ring": (1, 8, 64),
         "draws": (0, 0, 2, 4),
         "disagreement": ("clipped", "normalised", "unclipped"),
+        "backbone_prior": (0.5, 1e-3, 0.999),
+        "members": (("backbone",), ("backbone", "head"), ("memory", "backbone", "running bias")),
+        "warning_rows": (1500.0, 200.0, 1e6),
         "interval_discount": (0.99, 1.0, 0.5),
         "conformal_rate": (0.5, 0.0, 10.0),
     }

@@ -1,4 +1,4 @@
-"""Writes the golden files of the saved format. Run it only when the format's version goes up, and keep the old ones.
+"""Writes the golden files of the saved format. Run it only when the format's version goes up; once released, a version keeps its files.
 
 python tests/golden/write.py
 """

@@ -274,9 +274,10 @@ def test_options_of_the_head() -> None:
     np.testing.assert_array_equal(posterior(stream).mean[:, 0], source.weights)
     gates, novelties = np.asarray([f.gate for f in forecasts]), np.asarray([f.novelty for f in forecasts])
     # evidence never fades where no outcome is heard
-    odds = 1.5 * np.maximum(novelties, 1.0) ** -offline.settings.novelty
+    prior = offline.settings.backbone_prior
+    odds = prior / (1 - prior) * np.maximum(novelties, 1.0) ** -offline.settings.novelty
     np.testing.assert_allclose(gates, 1 / (1 + odds))
-    assert gates.min() == pytest.approx(1 - offline.settings.backbone_prior)
+    assert gates.min() == pytest.approx(1 - prior)
     assert gates.max() > 0.9
     without, forecaster, rows = fit(certificate=False)
     stream = without.stream(forecaster)

@@ -76,13 +76,13 @@ class Twin:
                     moves[channel, 0, place] = RATE * (below + above - (1 - level) - TILT * (above - below))
                     moves[channel, 1, place] = RATE * (below + above - (1 - level) + TILT * (above - below))
             self.logs = {key: min(max(self.logs[key] + move, -REACH), REACH) for key, move in moves.items()}
-            ratios = {}  # squared errors freed of their leverage, relative to the variance
+            ratios: dict[int, float] = {}  # squared error, by lead, to what its variance is so far
             for lead in heard:
                 forecast, leverage = self.said[row - lead - 1]
                 error = (values[channel] - forecast.mean[lead, channel]) / self.cal.scale[channel]
                 ratios[lead] = error**2 / leverage[lead, channel] / self.variance[channel, lead]
                 self.rows[channel, lead] = min(self.rows[channel, lead] + 1, 1 / (1 - DISCOUNT))
-            for lead in range(HORIZON) if heard else ():  # nobody spoke of the others, which follow those that were
+            for lead in range(HORIZON if heard else 0):  # a lead that was silent has erred as the others did
                 ratio = ratios.get(lead, sum(ratios.values()) / len(heard))
                 self.variance[channel, lead] *= 1 + (ratio - 1) / self.rows[channel, lead]
 

@@ -13,7 +13,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import learners
 from ompb.core.warnings import SourceSignals
-from ompb.shapes import Shape
+from ompb.shapes import Dim, Shape
 
 # Least mean squared error of the bare forecaster, in squared source standard deviations: a perfect one stays finite.
 LEAST_VARIANCE = 1e-6
@@ -24,7 +24,7 @@ class SourceFit:
     """All the online stage needs from the offline one; never changes."""
 
     features: FeatureMap
-    members: tuple[Member, ...]
+    members: Annotated[tuple[Member, ...], Dim("members")]
     base_variance: Annotated[Array, Shape("N H", positive=True)]  # mean squared error of the bare forecaster
     usual: Usual | None  # None without memory
     windows: CertificateWindows

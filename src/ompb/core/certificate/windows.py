@@ -10,7 +10,7 @@ from ompb.core.arrays import Array, contiguous, namespace, over_series
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
-from ompb.shapes import Shape
+from ompb.shapes import Dim, Shape
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CertificateWindows:
     are, and its weight in the risk is zero.
     """
 
-    seen: tuple[Annotated[Array, Shape("N m ?")], ...]  # what each member needs of them
+    seen: Annotated[tuple[Annotated[Array, Shape("N m ?")], ...], Dim("members")]  # what each member needs of them
     residual: Annotated[Array, Shape("N m H")]  # outcome less base forecast
     weight: Annotated[Array, Shape("N m H", least=0)]  # of each lead in the series' mean squared error times C
 
