@@ -1,4 +1,4 @@
-"""Writes the golden files of the saved format. Run it only when the format's version goes up; once released, a version keeps its files.
+"""Writes the golden files of the saved format. Run it only when its version goes up; a released one keeps its files.
 
 python tests/golden/write.py
 """

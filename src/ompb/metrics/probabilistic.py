@@ -50,8 +50,8 @@ def winkler(lower: ArrayLike, upper: ArrayLike, outcome: ArrayLike, level: float
 
     In the units of the data. Of all intervals, those between the true (1 - b) / 2 and (1 + b) / 2 quantiles score best.
 
-    >>> winkler([0.0, 0.0], [1.0, 1.0], [0.5, 1.5], level=0.8)
-    3.5
+    >>> winkler([0.0, 0.0], [1.0, 1.0], [0.5, 1.5], level=0.5)
+    2.0
     """
     low, high, y = aligned(lower=lower, upper=upper, outcome=outcome)
     _require_ordered(low, high)
