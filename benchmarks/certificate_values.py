@@ -55,7 +55,7 @@ def main() -> None:
     args = parser.parse_args()
     page = ["# The certificate on the benchmark's streams", "", *__doc__.strip().splitlines()[4:], ""]
     page += [
-        "*Above* is the share of forecasts whose realised proxy loss lay above the value. That bounds their mean only if",
+        "*Above* is the share of forecasts whose realised proxy loss lay above the value. It bounds their mean only if",
         "risk minus half the disagreement is as it was on the source.",
         "",
     ]

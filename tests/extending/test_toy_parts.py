@@ -292,7 +292,7 @@ def test_a_file_of_a_toy_that_is_not_imported_is_refused_by_name(tmp_path: Path)
     code = f"import ompb\ntry:\n    {attempt}\nexcept ompb.errors.FormatError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "members = 'halfway'" in done.stdout
-    assert "accepted: one of backbone, running bias, head, memory, profile, regression" in done.stdout
+    assert "accepted: one of backbone, running bias, head, memory, persistence, profile, regression" in done.stdout
 
 
 @pytest.mark.parametrize(("family", "tag"), [(MemberState, "bias"), (IntervalState, "gaussian")])
