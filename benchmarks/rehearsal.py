@@ -7,9 +7,9 @@ disturbed, and records what every voice says. Here the gate itself, that of the 
 streams side by side, under the settings as they are and under each change of one of them.
 
 The score of settings is the mean over streams of g + 2 max(g, 0), g = ln(MAE / MAE of the bare forecaster), every data
-set counting alike: harm counts three times. A forecaster that *knows* was fitted to the stream itself, and should not be
-harmed. A change is worth making if it gains `WORTH`, 0.01: what is less is of the streams that were made up, not of the
-world.
+set counting alike: harm counts three times. A forecaster that *knows* was fitted to the stream itself, and should not
+be harmed. A change is worth making if it gains `WORTH`, 0.01: what is less is of the streams that were made up, not of
+the world.
 """
 
 from __future__ import annotations
