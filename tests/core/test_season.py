@@ -1,6 +1,5 @@
 """The season of series whose season is known."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -101,10 +100,9 @@ def test_what_a_moving_average_leaves_of_wandering_is_no_season(memory: float) -
         assert found == [None] * 20
 
 
-@pytest.mark.skipif("OMPB_DATA" not in os.environ, reason="OMPB_DATA does not name the data folder")
 @pytest.mark.parametrize(("name", "season"), [("opsd_daily", 7), ("wikipedia", 7), ("dam_price", 24), ("evap", 24)])
-def test_real_series_with_slow_movements(name: str, season: int) -> None:
-    file = Path(os.environ["OMPB_DATA"]) / "rehearsal" / f"{name}.csv"
+def test_real_series_with_slow_movements(data_dir: Path, name: str, season: int) -> None:
+    file = data_dir / "rehearsal" / f"{name}.csv"
     if not file.exists():
         pytest.skip(f"no {file.name} in the data folder")
     values = np.genfromtxt(file, delimiter=",", skip_header=1)
