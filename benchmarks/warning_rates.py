@@ -34,7 +34,7 @@ LONGEST_PAST, LONGEST_STREAM = 10_000, 4_000  # rows
 PLACES = 12  # of changes in each stream
 FIRST_PLACE = 500  # rows into the stream
 SOON, LATER = 24, 96  # rows after a change
-SIGNALS, TOGETHER = ("inputs", "level", "errors"), "together"
+SIGNALS, TOGETHER = ("inputs", "level", "errors", "novelty"), "together"
 UNSEEN = 0.25
 
 # What happens to standardised rows (T, C) from a place on.
