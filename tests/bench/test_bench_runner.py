@@ -31,7 +31,8 @@ from ompb.metrics.point import mae, mse
 from ompb.scaler import Scaler
 
 POINT = ["mae", "mse"]
-ALL_METRICS = sorted([*POINT, "nll", "crps", "coverage80", "coverage95", "width80", "width95", "ece"])
+LAW = ("nll", "crps", "ece", "coverage80", "coverage95", "width80", "width95", "winkler80", "winkler95")
+ALL_METRICS = sorted([*POINT, *LAW])
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_a_run_finishes_every_cell(undisturbed: Undisturbed) -> None:
     results = collect(undisturbed.run_context.store)
     assert [result.cell for result in results] == sorted(undisturbed.cells)
     for result in results:
-        assert sorted(result.metrics) == (ALL_METRICS if result.cell.method == "ompb" else POINT)
+        assert sorted(result.metrics) == ALL_METRICS
         assert result.settings["windows"] == 180 - 96 - HORIZON + 1
         assert {"ompb", "numpy", "python"} <= result.versions.keys()
         assert result.timing["seconds_per_step"] > 0
@@ -248,25 +249,56 @@ def test_export_has_a_line_per_metric(undisturbed: Undisturbed, tmp_path: Path) 
             assert found[cell.split, cell.protocol, cell.method, metric] == value
 
 
-def test_errors_of_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
+def test_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
     cell = Cell("etth", "ridge", HORIZON, "id", "honest", "copy", 0)
     doings: list[str] = []
-    run([cell], RunContext(Store(tmp_path), folder, per_step=True), status=doings.append)
-    (path,) = (tmp_path / "steps").iterdir()
-    with path.open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    result = Store(tmp_path).read(cell)
+    store = Store(tmp_path)
+    run([cell], RunContext(store, folder, per_step=True), status=doings.append)
+    steps, result = store.steps(cell), store.read(cell)
+    assert steps is not None
     assert result is not None
-    assert [int(line["origin"]) for line in lines] == list(range(95, 95 + result.settings["windows"]))
+    count = result.settings["windows"]
+    assert steps["origin"].tolist() == list(range(95, 95 + count))
     for metric in POINT:
-        assert np.mean([float(line[metric]) for line in lines]) == pytest.approx(result.metrics[metric])
+        assert steps[metric].mean() == pytest.approx(result.metrics[metric])
+    assert steps["shown_origin"].tolist() == [95 + count // 4, 95 + count // 2, 95 + 3 * count // 4]
+    gaps = np.abs(steps["shown_mean"] - steps["shown_outcome"]).mean(axis=(1, 2))
+    assert gaps == pytest.approx(steps["mae"][steps["shown_origin"] - 95], rel=1e-5)
+    assert (steps["shown_lower"] < steps["shown_mean"]).all()
     assert doings == ["forecasting source", "forecasting id", "copy learns from the source", str(cell)]
-    run_context = RunContext(Store(tmp_path / "other"), folder)
+    other = Store(tmp_path / "other")
+    run_context = RunContext(other, folder)
     run([cell], run_context)
-    assert not (tmp_path / "other" / "steps").exists()
+    assert other.steps(cell) is None
     assert run([cell], replace(run_context, per_step=True)).new == [cell]  # finished, but without its steps
-    assert (tmp_path / "other" / "steps" / path.name).read_bytes() == path.read_bytes()
+    again = other.steps(cell)
+    assert again is not None
+    assert all((again[name] == steps[name]).all() for name in steps)
     assert run([cell], replace(run_context, per_step=True)).new == []
+
+
+def test_signals_of_a_method_are_kept_step_by_step(folder: Path, tmp_path: Path) -> None:
+    cell = Cell("etth", "ridge", HORIZON, "id", "honest", "ompb", 0)
+    run([cell], RunContext(Store(tmp_path), folder, per_step=True))
+    steps = Store(tmp_path).steps(cell)
+    assert steps is not None
+    parts = steps["source_risk"] + steps["gamma"] + 0.5 * steps["disagreement"]
+    assert steps["value"] == pytest.approx(parts, rel=1e-5)
+    assert {"novelty", "gate", "expected_error", "warnings", "tau_y"} <= steps.keys()
+
+
+def test_options_in_a_name_reach_the_method(folder: Path, tmp_path: Path) -> None:
+    names = ("original", "ompb", 'ompb[gate="open"]', "ompb[backbone_prior=1.0]")
+    cells = [Cell("etth", "ridge", HORIZON, "ood", "honest", name, 0) for name in names]
+    store = Store(tmp_path)
+    run(cells, RunContext(store, folder))
+    bare, plain, opened, closed = (result.metrics["mae"] for result in map(store.read, cells) if result is not None)
+    assert closed == bare
+    assert len({bare, plain, opened}) == 3
+    wrong = [replace(cells[0], method=name) for name in ("copy[rate=1]", 'ompb[gates="open"]')]
+    copied, gated = run(wrong, RunContext(store, folder)).failed.values()
+    assert "leave that option out" in copied
+    assert "unknown option 'gates'" in gated
 
 
 def test_a_torch_backbone_is_trained_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

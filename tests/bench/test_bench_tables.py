@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from ompb.bench.findings import Section
 from ompb.bench.store import Cell, Result
-from ompb.bench.tables import NO_PAPER, TABLES, TRIVIAL, Section, make_table, paper_folder, printed_numbers, render
+from ompb.bench.tables import NO_PAPER, TABLES, TRIVIAL, make_table, paper_folder, printed_numbers, render
 from ompb.errors import FormatError, InputError, OptionError
 
 HEADER = "table,dataset,backbone,method,horizon,split,metric,value,bold\n"

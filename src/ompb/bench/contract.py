@@ -54,11 +54,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """A forecast (H, C), with its predictive standard deviation and intervals where the method has them."""
+    """A forecast (H, C), with its predictive standard deviation and intervals where the method has them.
+
+    ``signals`` are what the method reads off the stream before it knows any outcome, by name: the same names at every
+    step, NaN where there is no reading.
+    """
 
     mean: Floats
     sd: Floats | None = None  # (H, C)
     intervals: Mapping[float, tuple[Floats, Floats]] | None = None  # lower and upper end, (H, C), by level
+    signals: Mapping[str, float] = field(default_factory=dict)
 
 
 class Method(Protocol):

@@ -2,10 +2,13 @@
 
 Add one by ``@method("name")`` on a factory, or from another package by an entry point in the group "ompb.methods" that
 bears the name and leads to the factory. The published baselines come by that way too: see `ompb.baselines`.
+
+A name may bring options of the factory, as in ``ompb[gate="open"]``: see `ompb.bench.named`.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 
 from ompb.bench.added import outside_code
 from ompb.bench.contract import SCORED_LEVELS, Conditions, Method, Pairs, Prediction, Snapshot, Task, can_be_recorded
+from ompb.bench.named import Named
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import MissingExtraError, OptionError
@@ -24,11 +28,16 @@ from ompb.query import Forecaster, Query
 from ompb.registry import Registry
 from ompb.settings import Settings
 from ompb.stream import Stream
-from ompb.types import Floats
+from ompb.types import Floats, Forecast
 
 BIAS_RATE = 0.05
+# Terms of the certificate that are signals.
+CERTIFICATE_SIGNALS = (
+    "value", "source_risk", "gamma", "disagreement", "source_disagreement", "target_disagreement", "posterior_shift",
+    "tau_y",
+)  # fmt: skip
 
-Factory: TypeAlias = Callable[[Task], Method]
+Factory: TypeAlias = Callable[..., Method]  # of a Task, and of options by name
 Unfit: TypeAlias = Callable[[Conditions], str | None]
 
 
@@ -78,7 +87,7 @@ def make(name: str, task: Task) -> Method:
     reason = unfit(name, task)
     if reason is not None:
         raise OptionError(f"the method {name!r} cannot be run here: {reason}.")
-    made = _entry(name).factory(task)
+    made = _call(_entry(name).factory, task, name)
     if not (callable(getattr(made, "step", None)) and can_be_recorded(getattr(made, "settings", None))):
         raise OptionError(
             f"the factory of the method {name!r} returned {made!r}; return an object with the method `step` and with "
@@ -87,13 +96,23 @@ def make(name: str, task: Task) -> Method:
     return made
 
 
+def _call(factory: Factory, task: Task, name: str) -> Method:
+    """What the factory makes, with the options in the method's name."""
+    options = Named.of(name).options
+    try:
+        inspect.signature(factory).bind(task, **options)
+    except TypeError as error:
+        raise OptionError(f"the method {name!r} cannot be made: {error}; leave that option out.") from error
+    return factory(task, **options)
+
+
 def method_code(name: str) -> str | None:
     """What tells one version of a method that was added from the next; None for a method of this package."""
     return outside_code(_entry(name).factory)
 
 
 def _entry(name: str) -> _Entry:
-    found = _METHODS.find(name)
+    found = _METHODS.find(Named.of(name).name)
     return found if isinstance(found, _Entry) else _Entry(found)
 
 
@@ -216,7 +235,20 @@ class _Live:
                 self.stream.step(row, base=None)
         forecast = self.stream.step(snapshot.row, base=snapshot.base)
         assert forecast is not None  # a base forecast was given
-        return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in SCORED_LEVELS})
+        intervals = {level: forecast.interval(level) for level in SCORED_LEVELS}
+        return Prediction(forecast.mean, forecast.sd, intervals, _signals(forecast))
+
+
+def _signals(forecast: Forecast) -> dict[str, float]:
+    """Everything a forecast says of the present before any outcome; means over channels."""
+    signals = {"gate": forecast.gate.mean(), "expected_error": forecast.expected_error.mean()}
+    signals["warnings"] = float(len(forecast.warnings))
+    if forecast.novelty is not None:
+        signals["novelty"] = forecast.novelty.mean()
+    if forecast.certificate is not None:
+        terms = forecast.certificate.terms()
+        signals |= {name: terms[name] for name in CERTIFICATE_SIGNALS}
+    return {name: float(value) for name, value in signals.items()}
 
 
 def _not_from_rows(conditions: Conditions) -> str | None:
@@ -225,14 +257,15 @@ def _not_from_rows(conditions: Conditions) -> str | None:
     return f"the live head learns from rows only, so the protocol must be {HONEST!r}, not {conditions.protocol!r}"
 
 
-def _calibrated(task: Task) -> Calibrator:
+def _calibrated(task: Task, options: Mapping[str, Any]) -> Calibrator:
     known = _SourceForecasts(task.source_base, task.context - 1)
-    return Calibrator.fit(known, task.source, context=task.context, horizon=task.horizon, season=task.season)
+    sizes = {"context": task.context, "horizon": task.horizon, "season": task.season}
+    return Calibrator.fit(known, task.source, **{**sizes, **options})
 
 
 @method("ompb", unfit=_not_from_rows)
-def _ompb(task: Task) -> Method:
-    calibrator = _calibrated(task)
+def _ompb(task: Task, **options: Any) -> Method:
+    calibrator = _calibrated(task, options)
     return _Live(calibrator.stream(), calibrator.settings)
 
 
@@ -243,6 +276,6 @@ def _not_continued(conditions: Conditions) -> str | None:
 
 
 @method("ompb+history", unfit=_not_continued)
-def _ompb_with_history(task: Task) -> Method:
-    calibrator = _calibrated(task)
+def _ompb_with_history(task: Task, **options: Any) -> Method:
+    calibrator = _calibrated(task, options)
     return _Live(calibrator.stream(history=task.source), calibrator.settings)

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.standing import default_method, every_method, intervals
 from ompb.bench.store import Result
@@ -16,7 +17,6 @@ from ompb.bench.tables import (
     TABLES,
     Place,
     Printed,
-    Section,
     make_table,
     paper_backbone,
     printed_numbers,

@@ -36,9 +36,11 @@ from ompb.bench.backbones import (
     versions,
 )
 from ompb.bench.contract import Conditions, Method, Task, settings_record, snapshots
+from ompb.bench.law import OwnErrors
 from ompb.bench.methods import make, method_code, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.bench.scores import RunningScores
+from ompb.bench.steps import StepLog
 from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import ID
@@ -141,7 +143,7 @@ def _finished(cell: Cell, run_context: RunContext) -> bool:
     found = run_context.store.read(cell)
     if found is None or found.settings.get("added", {}) != _added_code(cell):
         return False
-    return run_context.store.has_steps(cell) if run_context.per_step else True
+    return not run_context.per_step or run_context.store.steps(cell) is not None
 
 
 def _added_code(cell: Cell) -> dict[str, str]:
@@ -249,7 +251,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _PreparedMethod:
-    """A method that has learned from the source and seen no stream, ready to be copied."""
+    """A method that has learned from the source and seen no stream, and its law, ready to be copied."""
 
     pickled: bytes
     seconds: float  # that it took
@@ -271,12 +273,17 @@ class _PreparedMethod:
             method = make(cell.method, task)
         seconds = perf_counter() - began
         try:
-            return cls(pickle.dumps(method), seconds)
+            return cls(pickle.dumps((method, OwnErrors.start(task))), seconds)
         except (pickle.PicklingError, AttributeError, TypeError) as error:  # all three are what pickle raises
             raise OptionError(
                 f"the method {cell.method!r} cannot be copied for one stream after the other: {error}. Define its "
                 "class, and the functions it holds, at the top of a module, so that it can be pickled."
             ) from error
+
+    def copy(self) -> tuple[Method, OwnErrors]:
+        """For one stream."""
+        method, law = pickle.loads(self.pickled)
+        return method, law
 
 
 def _result(
@@ -287,18 +294,19 @@ def _result(
     rows = Scaler.fit(data.source).standardise(data.stream(cell.split, cell.horizon))
     rows.flags.writeable = False
     stream_base = np.load(base.files[cell.split], mmap_mode="r")
-    method: Method = pickle.loads(prepared.pickled)
+    method, law = prepared.copy()
     clock = Clock(cell.protocol, cell.horizon, data.context - 1)
-    online, scores, steps = 0.0, RunningScores(), []
+    online, scores, log = 0.0, RunningScores(), StepLog(len(stream_base))
     with _blaming_method(cell):
         for snapshot in snapshots(rows, rows, stream_base, clock, data.context):
             began = perf_counter()
             prediction = method.step(snapshot)
             online += perf_counter() - began
-            errors = scores.add(prediction, rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon])
-            steps.append((snapshot.origin, *errors))
+            prediction = law.around(prediction, snapshot)
+            outcome = rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon]
+            log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
     if run_context.per_step:
-        run_context.store.write_steps(cell, steps)
+        run_context.store.write_steps(cell, log.arrays())
     return Result(
         cell=cell,
         metrics=scores.metrics(),

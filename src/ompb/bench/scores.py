@@ -1,4 +1,4 @@
-"""RunningScores of a method, window by window: no forecast is kept."""
+"""Scores of a method, window by window: no forecast is kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from ompb.bench.contract import SCORED_LEVELS, Prediction
 from ompb.errors import NotFiniteError
 from ompb.metrics.point import mae, mse
-from ompb.metrics.probabilistic import coverage, crps, ece, nll, width
+from ompb.metrics.probabilistic import coverage, crps, ece, nll, width, winkler
 from ompb.normal import gaussian_half_width
 from ompb.types import Floats
 
-SHOWN = {0.8: "80", 0.95: "95"}  # levels whose coverage and width are reported
+SHOWN = {0.8: "80", 0.95: "95"}  # levels whose coverage, width and Winkler score are reported
 
 
 @dataclass
@@ -37,10 +37,11 @@ class RunningScores:
         if prediction.sd is not None:
             self.sums["nll"] += nll(prediction.mean, prediction.sd, outcome)
             self.sums["crps"] += crps(prediction.mean, prediction.sd, outcome)
-        for level, (lower, upper) in _intervals(prediction).items():
+        for level, (lower, upper) in intervals(prediction).items():
             self.inside[level] += coverage(lower, upper, outcome)
             if level in SHOWN:
                 self.sums[f"width{SHOWN[level]}"] += width(lower, upper)
+                self.sums[f"winkler{SHOWN[level]}"] += winkler(lower, upper, outcome, level)
         return errors
 
     def metrics(self) -> dict[str, float]:
@@ -51,8 +52,8 @@ class RunningScores:
         return means | ({"ece": ece(list(covered), list(covered.values()))} if covered else {})
 
 
-def _intervals(prediction: Prediction) -> Mapping[float, tuple[Floats, Floats]]:
-    """The method's own intervals, else those of a Gaussian, else none."""
+def intervals(prediction: Prediction) -> Mapping[float, tuple[Floats, Floats]]:
+    """The method's own intervals (H, C) by level, else those of a Gaussian, else none."""
     if prediction.intervals is not None:
         return prediction.intervals
     if prediction.sd is None:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import Cell, Result
-from ompb.bench.tables import ORIGINAL, TRIVIAL, Section, render
+from ompb.bench.tables import ORIGINAL, TRIVIAL, render
 
 DEFAULT = "ompb"
 HARM = 1.01  # times the error of the bare backbone
@@ -125,7 +126,7 @@ def _ranked(results: Sequence[Result]) -> dict[Cell, Errors]:
     cells = {cell: errors for cell, errors in _errors(results).items() if ORIGINAL in errors}
     unranked = {
         name
-        for name in {result.cell.method for result in _honest(results) if _has_intervals(result)}
+        for name in {result.cell.method for result in _honest(results) if _has_intervals(result)} - {ORIGINAL}
         if all(_tie(errors[name], errors[ORIGINAL]) for errors in cells.values() if name in errors)
     }
     forecasts = {

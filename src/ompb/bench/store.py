@@ -6,18 +6,23 @@ import csv
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ompb.errors import FormatError, OptionError
 from ompb.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
-STEPS = ("origin", "mae", "mse")  # of a log of single steps
 EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
 COMMIT = 12  # digits of a commit that are exported: enough to find it
+
+
+Steps: TypeAlias = Mapping[str, NDArray[Any]]  # see `ompb.bench.steps`
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,17 +83,18 @@ class Store:
         with replacing(self._path(result.cell), parents=True) as part:
             part.write_text(text + "\n", encoding="utf-8")
 
-    def write_steps(self, cell: Cell, steps: Iterable[tuple[int, float, float]]) -> None:
-        """Keep the errors of single forecasts, by origin, as a CSV in the folder "steps"."""
-        path = self._path(cell, "steps", "csv")
-        with replacing(path, parents=True) as part, part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(STEPS)
-            writer.writerows(steps)
+    def write_steps(self, cell: Cell, steps: Steps) -> None:
+        """Keep what a cell did step by step, in the folder "steps"."""
+        with replacing(self._path(cell, "steps", "npz"), parents=True) as part, part.open("wb") as file:
+            np.savez_compressed(file, **steps)  # type: ignore[arg-type]  # names are not those of its options
 
-    def has_steps(self, cell: Cell) -> bool:
-        """Whether the errors of a cell's single forecasts are there."""
-        return self._path(cell, "steps", "csv").exists()
+    def steps(self, cell: Cell) -> Steps | None:
+        """What `write_steps` kept; None if there is nothing."""
+        path = self._path(cell, "steps", "npz")
+        if not path.exists():
+            return None
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
 
     def sweep(self) -> None:
         """Remove what runs that were killed long ago had half written."""

@@ -10,11 +10,11 @@ import csv
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import Cell, Result
 from ompb.errors import FormatError, InputError, OptionError
@@ -37,16 +37,6 @@ NO_PAPER = f"The paper's numbers are not at hand (name their folder by --paper o
 Format: TypeAlias = Literal["text", "markdown", "html"]
 Place: TypeAlias = tuple[str, int, str, str]  # backbone, horizon, split, method
 Printed: TypeAlias = Mapping[tuple[str, int, str, str, str], str]  # place and metric, as printed
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The part of a table that one data set and one protocol fill."""
-
-    title: str
-    notes: tuple[str, ...]
-    headings: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
 
 
 def paper_folder(folder: Path | None) -> Path | None:
@@ -188,7 +178,7 @@ def _text(section: Section) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(section.headings))]
     aligned = (
         "  ".join(
-            cell.ljust(width) if place < 4 else cell.rjust(width)
+            cell.ljust(width) if place < section.keys else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
@@ -197,7 +187,7 @@ def _text(section: Section) -> str:
 
 
 def _markdown(section: Section) -> str:
-    rule = ["---"] * 4 + ["---:"] * (len(section.headings) - 4)
+    rule = ["---"] * section.keys + ["---:"] * (len(section.headings) - section.keys)
     rows = (f"| {' | '.join(row)} |" for row in (section.headings, rule, *section.lines))
     notes = [line for note in section.notes for line in (note, "")]
     return "\n".join((f"### {section.title}", "", *notes, *rows))

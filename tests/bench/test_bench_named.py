@@ -1,0 +1,33 @@
+"""Names with options in brackets."""
+
+from __future__ import annotations
+
+import pytest
+
+from ompb.bench.named import Named
+from ompb.errors import OptionError
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        Named("ompb"),
+        Named("ompb", {"gate": "open"}),
+        Named("solid++", {"factor": 0.1, "kinds": ("a", "b]"), "none": None, "on": True}),
+        Named("a name", {"word": 'with "quotes", commas and = signs'}),
+    ],
+)
+def test_a_name_is_read_back(named: Named) -> None:
+    assert Named.of(str(named)) == named
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ompb[", "ompb]", "ompb[1]", "ompb[a]", "ompb[a=open]", "ompb[**{}]", "ompb[a=1][b=2]"]
+)
+def test_a_name_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="cannot be read"):
+        Named.of(text)
+
+
+def test_options_come_in_one_order() -> None:
+    assert str(Named("ompb", {"b": 1, "a": 2})) == str(Named("ompb", {"a": 2, "b": 1})) == "ompb[a=2,b=1]"
