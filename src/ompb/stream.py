@@ -15,21 +15,16 @@ from numpy.typing import NDArray
 from ompb import archive
 from ompb.calibrator import Calibrator
 from ompb.core.guard import GuardState
-from ompb.core.intervals import LEVELS
-from ompb.core.online import Issued, OnlineState
-from ompb.core.record import rows_between
+from ompb.core.online import OnlineState
 from ompb.errors import BusyError, ForecasterError, StaleRowError, TimeOrderError
 from ompb.inputs import as_future, as_row, as_rows_of
+from ompb.outgoing import alerts_of, forecast_of
+from ompb.placing import Place
 from ompb.query import Answer, AnyForecaster, Forecaster, Query, as_forecaster, ask, quantiles_of, speaking
 from ompb.shapes import Shape
-from ompb.times import Grid, Stamp, Times, as_stamp, shown
+from ompb.times import Stamp, Times
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
 from ompb.window import Window
-
-# Rows that may be missing between two rows with times: a stamp that lies further ahead is a mistake.
-LONGEST_GAP = 100_000
-_LEVELS = np.asarray(LEVELS)
-_LEVELS.flags.writeable = False
 
 
 class _Ask:
@@ -152,7 +147,7 @@ class Stream:
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
             ahead = None if future is None else as_future(future, cal.horizon, "future")
-            stamp, gap = self._stamp(state, at)
+            stamp, gap = self._place(state).of_next(at)
             if gap:
                 # what is handed in with a row is not known of those before it: no forecast is issued there
                 state = self._after_gap(state, gap, ASK if base is ASK and future is None else None)
@@ -197,8 +192,8 @@ class Stream:
             self._enter(weakref.ref(mark))
             cal, state = self._calibrator, self._state
             values = as_row(row, cal.names)
-            late = self._late_row(state, at)
             newest = state.rows - 1
+            late = self._place(state).of_late(at, max(cal.settings.patience, cal.remembers - 1))
             hidden, online = ~(cal.scaler.near(values) | np.isnan(values)), state.online
             values = np.where(hidden, np.nan, values)
             if newest - late <= cal.settings.patience:
@@ -223,8 +218,8 @@ class Stream:
 
     def warnings(self) -> tuple[Alert, ...]:
         """The warnings in force, strongest first: signals that do what a calm stream hardly ever does."""
-        state, grid = self._state, self._calibrator.grid
-        return self._alerts(state.online, state.rows - 1, _newest(state, grid) if grid and state.timed else None)
+        place = self._place(self._state)
+        return alerts_of(self._calibrator, self._state.online, place.rows - 1, place.newest if place.timed else None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to one file; the calibrator is saved on its own."""
@@ -284,7 +279,7 @@ class Stream:
         assert cal.grid is not None  # else there is no gap
         # several rows at once: the buffers that states share must not be written to before all is known
         state = copy.deepcopy(state)
-        for stamp in cal.grid.after(_newest(state, cal.grid), rows):
+        for stamp in cal.grid.after(self._place(state).newest, rows):
             _, state = self._stepped(state, np.full(cal.channels, np.nan), stamp, None, base)
         return state
 
@@ -304,11 +299,14 @@ class Stream:
             base = answer.base[0]
             seen, said = (np.ascontiguousarray(cal.scaler.standardise(x).T) for x in (window.filled, base))
             issued, online = rules.issue(online, row, seen, said, known, cal.spreads(answer))
-            forecast = self._forecast(row, stamp, base, issued, hidden, self._alerts(online, row, stamp))
+            forecast = forecast_of(cal, row, stamp, base, issued, hidden, alerts_of(cal, online, row, stamp))
         newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
         hidden_so_far = state.hidden if hidden is None else state.hidden + hidden
         after = StreamState(row + 1, state.history, stamp is not None, newest, hidden_so_far, window, online)
         return forecast, after
+
+    def _place(self, state: StreamState) -> Place:
+        return Place(self._calibrator.grid, state.rows, state.timed, int(state.newest[0]))
 
     def _believed(
         self, state: StreamState, values: Floats
@@ -339,100 +337,3 @@ class Stream:
         ahead = None if future is None else future[None]
         query = Query(window.filled[None, -cal.context :], origins, times, ahead)
         return ask(forecaster, query, cal.horizon, cal.scaler, cal.names)
-
-    def _stamp(self, state: StreamState, at: Any) -> tuple[Stamp | None, int]:
-        """The time of the next row, if rows have times, and how many rows are missing before it."""
-        grid = self._calibrator.grid
-        if at is None:
-            return (grid.after(_newest(state, grid), 1)[0], 0) if grid is not None and state.timed else (None, 0)
-        stamp = as_stamp(at, "at")
-        if grid is None:
-            raise TimeOrderError(
-                f"at = {shown(stamp)} means nothing here, as the calibrator was fitted without times; pass times= to "
-                "fit, or leave at= out."
-            )
-        if state.rows == 0 and not state.timed:
-            grid.after(stamp, 1)  # of the right kind
-            return stamp, 0
-        if not state.timed:
-            raise TimeOrderError(f"at = {shown(stamp)} comes too late: the stream began without times; begin with at=.")
-        gap = grid.rows_between(_newest(state, grid), stamp) - 1
-        if gap > LONGEST_GAP:
-            raise TimeOrderError(
-                f"at = {shown(stamp)} lies {gap + 1} rows after the newest one; up to {LONGEST_GAP} may be missing. "
-                "Check the time, or start a new stream."
-            )
-        return stamp, gap
-
-    def _late_row(self, state: StreamState, at: Any) -> int:
-        """The index of a row that may still be observed."""
-        cal, newest = self._calibrator, state.rows - 1
-        oldest = max(0, newest - max(cal.settings.patience, cal.remembers - 1))
-        row = at
-        if state.timed and cal.grid is not None and not isinstance(at, int | np.integer):
-            stamp, last = as_stamp(at, "at"), _newest(state, cal.grid)
-            row = newest if stamp == last else newest - cal.grid.rows_between(stamp, last)
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not oldest <= row <= newest:
-            span = f"{oldest} to {newest}" if newest >= 0 else "none yet"
-            raise StaleRowError(
-                f"row {at!r} cannot be observed now; accepted: rows already stepped and still in use ({span}). "
-                "The next row belongs to step()."
-            )
-        return int(row)
-
-    def _forecast(
-        self,
-        origin: int,
-        stamp: Stamp | None,
-        base: Floats,
-        issued: Issued,
-        hidden: NDArray[np.bool_] | None,
-        alerts: tuple[Alert, ...],
-    ) -> Forecast:
-        cal = self._calibrator
-        moved = base + cal.scale * issued.correction.T
-        # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-        mean = np.where(issued.gate > 0, moved, base)
-        sd = cal.scale * issued.sd.T
-        widths = np.moveaxis(issued.half_widths, 0, -1).reshape(2, len(LEVELS), -1, cal.channels)
-        expected = cal.scale * issued.expected_error
-        for array in (mean, base, issued.gate, sd, widths, expected, issued.novelty):
-            if array is not None:
-                array.flags.writeable = False
-        return Forecast(
-            origin=origin,
-            times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
-            mean=mean,
-            base=base,
-            gate=issued.gate,
-            novelty=issued.novelty,
-            sd=sd,
-            levels=_LEVELS,
-            multipliers=widths,
-            bounds=cal.bounds,
-            expected_error=expected,
-            certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
-            hidden=() if hidden is None else tuple(cal.names[place] for place in np.flatnonzero(hidden)),
-            warnings=alerts,
-        )
-
-    def _alerts(self, online: OnlineState, row: int, stamp: Stamp | None) -> tuple[Alert, ...]:
-        """The warnings in force at the newest row, with names and times."""
-        cal = self._calibrator
-        return tuple(
-            Alert(
-                signal=one.signal,
-                since=one.since,
-                newest=one.newest,
-                since_time=None if stamp is None or cal.grid is None else cal.grid.before(stamp, row - one.since),
-                channels=tuple(cal.names[place] for place in np.flatnonzero(2 * one.parts >= one.parts.max())),
-                rows_between=rows_between(one.excess),
-            )
-            for one in cal.online.warnings.in_force(online.warnings, row)
-        )
-
-
-def _newest(state: StreamState, grid: Grid) -> Stamp:
-    """Time of the newest row."""
-    ticks = int(state.newest[0])
-    return ticks if grid.unit == "row" else np.datetime64(ticks, "us")

@@ -109,9 +109,14 @@ class Evidence:
         counts = namespace(observed).max(observed, axis=-1) * (state.began < row)
         return EvidenceState(state.began, state.heard + counts, state.calm)
 
-    def log_weight(self, state: EvidenceState, novelty: Array) -> Array:
-        """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`."""
+    def log_weight(self, state: EvidenceState, novelty: Array) -> Array | None:
+        """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`; None for 0 throughout.
+
+        Most forecasts are of no novelty, and spare the gate its part.
+        """
         xp = namespace(novelty)
+        if not int(xp.count_nonzero(novelty > 1)):
+            return None
         power = self.options.power * self.options.fade / (self.options.fade + state.heard)
         return -power * xp.log(xp.maximum(novelty, 1.0))
 

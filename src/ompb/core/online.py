@@ -223,8 +223,7 @@ class Online:
             return None, None, state.evidence
         novelty = self.novelty.of(corrections, known)
         episode = self.evidence.issue(state.evidence, origin, novelty)
-        is_calm = not int(namespace(novelty).count_nonzero(novelty > 1))
-        return novelty, None if is_calm else self.evidence.log_weight(episode, novelty), episode
+        return novelty, self.evidence.log_weight(episode, novelty), episode
 
     def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
         width = state.ledger.width_at(row)
