@@ -19,7 +19,6 @@ from ompb.errors import OptionError
 
 BASELINES = (
     "solid",
-    "solid+tuned",
     "solid-continual",
     "solid++",
     "onenet",
@@ -38,7 +37,7 @@ BASELINES = (
 )
 STARTS_AS_BACKBONE = {*BASELINES} - {"onenet", "proceed", "dsof", "elf"}
 # Other rates of the same methods, and a start with more candidates: found by name, tested beside the originals.
-VARIANTS = ("solid+history", "onenet-fsnet-rate", "onenet+tuned", "proceed+tuned")
+VARIANTS = ("solid+history", "solid+tuned", "onenet-fsnet-rate", "onenet+tuned", "proceed+tuned")
 PROTOCOLS = ("honest", "full", "one-step")
 
 

@@ -13,7 +13,8 @@ pytest.importorskip("torch")
 
 from baseline_world import CHANNELS, CONTEXT, HORIZON, World, predictions, stretches
 
-from ompb.baselines.tuned import LEVEL, Rehearsal, Tuned, tuned
+from ompb.baselines import tuned as module
+from ompb.baselines.tuned import LEVELS, Rehearsal, Tuned, tuned
 from ompb.bench.contract import Prediction, Snapshot, Task, settings_record
 from ompb.bench.methods import make
 from ompb.errors import OptionError, TooShortError
@@ -67,14 +68,15 @@ def test_a_rehearsal_is_the_end_of_the_source_with_its_forecasts(world: World) -
     np.testing.assert_allclose(found.base, trained.scaler.standardise(trained(stretches(rows))), atol=1e-5)
 
 
-def test_half_way_the_level_moves_and_the_network_sees_it(world: World) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_half_way_the_level_moves_and_the_network_sees_it(level: float, world: World) -> None:
     task = world.task()
     plain = Rehearsal.plain(task)
-    moved = plain.moved(task)
+    moved = plain.moved(task, level)
     half = len(plain.base) // 2
     turn = CONTEXT - 1 + half
     np.testing.assert_array_equal(moved.rows[:turn], plain.rows[:turn])
-    np.testing.assert_allclose(moved.rows[turn:], plain.rows[turn:] + LEVEL)
+    np.testing.assert_allclose(moved.rows[turn:], plain.rows[turn:] + level)
     trained = world.network_copy()
     rows = trained.scaler.restore(moved.rows)
     np.testing.assert_allclose(moved.base, trained.scaler.standardise(trained(stretches(rows))), atol=1e-5)
@@ -98,13 +100,11 @@ def test_the_error_is_that_of_the_stream_under_its_protocol(protocol: str, world
     assert value == pytest.approx(np.mean(errors))
 
 
-def test_the_rate_with_the_least_error_over_both_streams_is_taken_and_recorded(world: World) -> None:
+def test_the_rate_with_the_least_error_over_all_streams_is_taken_and_recorded(world: World) -> None:
     rates, task = [0.01, 1e-6, 0.3], world.task()
     plain = Rehearsal.plain(task)
-    errors = [
-        np.mean([stream.error(bias(task, {"rate": rate}), task) for stream in (plain, plain.moved(task))])
-        for rate in rates
-    ]
+    streams = [plain, *(plain.moved(task, level) for level in LEVELS)]
+    errors = [np.mean([stream.error(bias(task, {"rate": rate}), task) for stream in streams]) for rate in rates]
     made = chosen(world, rates)
     recorded = settings_record(made)
     assert recorded["rate"] == rates[int(np.argmin(errors))] == 0.3  # a level that moves asks for a fast one
@@ -143,6 +143,14 @@ def test_the_rate_itself_cannot_be_given(world: World) -> None:
         make("proceed+tuned[online_rate=0.1]", world.task())
 
 
+@pytest.mark.parametrize(("most", "origins"), [(1, 4 * HORIZON), (30, 30), (10_000, 93)])
+def test_a_rehearsal_lasts_four_horizons_or_more_and_a_quarter_of_the_source_at_most(
+    most: int, origins: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ORIGINS", most)
+    assert len(Rehearsal.plain(world.task()).base) == origins
+
+
 def test_a_source_too_short_to_rehearse_on_is_told(world: World) -> None:
     known = 4 * HORIZON + 3
     short = dataclasses.replace(
@@ -152,7 +160,8 @@ def test_a_source_too_short_to_rehearse_on_is_told(world: World) -> None:
         tuned(short, bias, "rate", lambda _: [0.1], {})
 
 
-def test_solid_is_rehearsed_around_its_own_rate(world: World) -> None:
+def test_solid_is_rehearsed_around_its_own_rate(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ORIGINS", 40)
     made = make("solid+tuned", world.task())
     recorded = settings_record(made)
     assert list(recorded["rehearsed"]) == ["0.02", "0.002", "0.2"]  # the network was trained at 1e-3
@@ -175,8 +184,9 @@ SMALL_FSNET = '{"width": 8, "representation": 16, "blocks": 8, "controller": 8, 
     ],
 )
 def test_onenet_and_proceed_at_the_chosen_rate_are_themselves(
-    name: str, options: str, rate: str, tried: list[str], world: World
+    name: str, options: str, rate: str, tried: list[str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "ORIGINS", 1)  # four horizons, then
     made = make(f"{name}+tuned[{options}]", world.task())
     recorded = settings_record(made)
     assert list(recorded["rehearsed"]) == tried

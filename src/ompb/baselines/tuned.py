@@ -1,8 +1,9 @@
 """Published methods whose online rate is not the published one: a rehearsal on the source chooses it.
 
-The source's end is followed as a stream, under the task's own protocol, once as it is and once with a level that moves
-half-way. The rate with the least mean absolute error over both is taken. No row of the stream is looked at. The
-backbone has been trained on these rows; what a method trains beside it holds out the newest tenth of the source itself.
+The source's end is followed as a stream, under the task's own protocol: once as it is, once with a level that moves
+half-way, and once with one that moves far, at which a rate that is too fast for large inputs shows. The rate with the
+least mean absolute error over all is taken. No row of the stream is looked at. The backbone has been trained on these
+rows; what a method trains beside it holds out the newest tenth of the source itself.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FACTORS = (1.0, 0.1, 10.0)  # of the published rate, which comes first: it is ke
 PROCEED_RATES = (3e-4, 3e-5, 3e-6, 3e-7)
 ORIGINS = 1000  # of a rehearsal, but four horizons where those are longer, so that the moved level can be learned
 SHARE = 4  # a rehearsal takes at most one in so many of the source's origins
-LEVEL = 1.5  # by which the level moves, in standard deviations of the source
+LEVELS = (1.5, 5.0)  # by which the level moves, in standard deviations of the source
 
 
 class Rated(Method, Protocol):
@@ -68,10 +69,10 @@ class Rehearsal:
         rows = task.context - 1 + origins + task.horizon
         return cls(task.source[-rows:], task.source_base[-origins:])
 
-    def moved(self, task: Task) -> Rehearsal:
-        """The same with a level that moves at the origin half-way, and what the network forecasts of it."""
+    def moved(self, task: Task, level: float) -> Rehearsal:
+        """The same with a level that moves so far at the origin half-way, and what the network forecasts of it."""
         rows, base, half = self.rows.copy(), np.array(self.base), len(self.base) // 2
-        rows[task.context - 1 + half :] += LEVEL
+        rows[task.context - 1 + half :] += level
         model = load_network(task)
         for place in range(half, len(base)):
             base[place] = forecast(model, rows[place : place + task.context])
@@ -114,7 +115,8 @@ def tuned(task: Task, start: Start, option: str, rates: Rates, options: Mapping[
     published = start(task, options)
     unused = pickle.dumps(published)  # before it has seen any row
     plain = Rehearsal.plain(task)
-    errors = {rate: _rehearsed(unused, rate, (plain, plain.moved(task)), task) for rate in rates(published.rate)}
+    streams = [plain, *(plain.moved(task, level) for level in LEVELS)]
+    errors = {rate: _rehearsed(unused, rate, streams, task) for rate in rates(published.rate)}
     best = min(errors, key=lambda rate: errors[rate])  # the first of equals
     # What is trained offline may depend on the rate, so that another rate needs another start.
     chosen = published if best == published.rate else start(task, {**options, option: best})
