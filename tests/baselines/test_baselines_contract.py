@@ -1,5 +1,6 @@
 """What every baseline must keep to, whatever it does."""
 
+import dataclasses
 import pickle
 from functools import cache
 from itertools import pairwise
@@ -14,9 +15,11 @@ from baseline_world import CONTEXT, HORIZON, STEPS, World, predictions
 from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Prediction
 from ompb.bench.methods import make, method_names, unfit
+from ompb.errors import OptionError
 
 BASELINES = (
     "solid",
+    "solid-continual",
     "solid++",
     "onenet",
     "proceed",
@@ -26,12 +29,15 @@ BASELINES = (
     "tafas",
     "petsa",
     "cosa",
+    "cosa-tuned",
     "dsof",
     "elf",
     "aci",
     "dtaci",
 )
-STARTS_AS_BACKBONE = {"solid", "solid++", "gd", "er", "der++", "tafas", "petsa", "cosa", "aci", "dtaci"}
+STARTS_AS_BACKBONE = {*BASELINES} - {"onenet", "proceed", "dsof", "elf"}
+# Other rates of the same methods, and a start with more candidates: found by name, tested beside the originals.
+VARIANTS = ("solid+history", "solid+tuned", "onenet-fsnet-rate", "onenet+tuned", "proceed+tuned")
 PROTOCOLS = ("honest", "full", "one-step")
 
 
@@ -61,8 +67,16 @@ def able(name: str, protocol: str, world: World) -> None:
         pytest.skip(reason)
 
 
-def test_every_baseline_is_found_by_its_entry_point() -> None:
-    assert set(BASELINES) <= set(method_names())
+def test_every_baseline_is_found_by_its_entry_point(world: World) -> None:
+    assert {*BASELINES, *VARIANTS} <= set(method_names())
+    for name in VARIANTS:
+        unfit(name, world.task())  # its module is there, and enters it
+
+
+@pytest.mark.parametrize("name", [n for n in (*BASELINES, *VARIANTS) if n not in {"elf", "aci", "dtaci"}])
+def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(name: str, world: World) -> None:
+    with pytest.raises(OptionError, match=r"'sped'; accepted: "):
+        make(f"{name}[sped=1]", dataclasses.replace(world.task(), continues=True))
 
 
 @pytest.mark.parametrize("name", BASELINES)

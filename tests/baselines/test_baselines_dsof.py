@@ -1,6 +1,8 @@
 """DSOF against twins that are trained by hand."""
 
 import copy
+import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from baseline_world import CHANNELS, CONTEXT, HORIZON, World, predictions
 from torch import Tensor, nn
 from torch.optim import AdamW
 
+from ompb.baselines import dsof as module
 from ompb.baselines.dsof import Dsof, DsofSettings, Student
 from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Snapshot
@@ -155,8 +158,22 @@ def test_offline_training_keeps_the_best_epoch_and_is_never_worse_than_the_backb
     bare = held_out_mse(world, untrained, 0.2)
     trained = held_out_mse(world, Dsof.start(world.task(), DsofSettings(epochs=5)).student, 0.2)
     assert trained < bare  # three epochs leave the backbone something to learn
-    wild = held_out_mse(world, Dsof.start(world.task(), DsofSettings(epochs=5, student_rate=50.0)).student, 0.2)
+    wild = held_out_mse(world, Dsof.start(world.task(), DsofSettings(epochs=5, student_offline_rate=50.0)).student, 0.2)
     assert wild <= bare + 1e-6  # every epoch was bad: the start is kept
+
+
+def test_the_student_has_a_rate_of_its_own_offline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step of Adam moves a weight whose gradient is not tiny by the rate, whatever the loss."""
+    falling = itertools.count(0, -1)
+    monkeypatch.setattr(module, "_held_out_loss", lambda *_: float(next(falling)))  # so that the last epoch is kept
+    one_step = DsofSettings(epochs=1, batch=300)
+    before, after = (
+        Dsof.start(world.task(), dataclasses.replace(one_step, epochs=epochs)).student for epochs in (0, 1)
+    )
+    one, other = (dict(student.named_parameters())["stack.2.bias"] for student in (before, after))
+    moved = (other - one).abs()  # from 0, so that there is no weight decay
+    torch.testing.assert_close(moved, torch.full_like(moved, 6.0e-3), rtol=1e-3, atol=0)
+    assert Dsof.start(world.task(), one_step).student_optimiser.param_groups[0]["lr"] == 8.4e-4
 
 
 def test_without_offline_training_it_starts_as_the_backbone(world: World) -> None:

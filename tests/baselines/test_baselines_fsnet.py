@@ -11,8 +11,9 @@ pytest.importorskip("torch")
 import torch
 from torch.nn import functional
 
-from ompb.baselines import fsnet as module
-from ompb.baselines.fsnet import AdaptiveConvs, FSNet, FSNetSettings, RevIN, pretrain
+from ompb.baselines import fsnet_training as module
+from ompb.baselines.fsnet import AdaptiveConvs, FSNet, FSNetSettings, RevIN
+from ompb.baselines.fsnet_training import pretrain
 from ompb.baselines.network import known_mse
 from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.forecasters.torch.training import own_random_state
@@ -193,11 +194,37 @@ def test_a_turn_of_the_gradient_reads_and_writes_two_slots_by_attention() -> Non
     torch.testing.assert_close(bank.factors[1], 0.75 * controlled[1] + 0.25 * read.view(4, 5))
     torch.testing.assert_close(bank.factors[0], controlled[0])  # its gradient went on as before
     torch.testing.assert_close(bank.memory[0], before[0])
-    for k in range(6):
-        expected = before[1][:, k] if k not in (one, two) else 0.75 * before[1][:, k] + 0.25 * attention[k] * read
-        torch.testing.assert_close(bank.memory[1][:, k], expected)
-    assert bank.memory.norm(dim=1).max() <= 1 + 1e-12
+    expected = before[1].clone()
+    for k in (one, two):
+        expected[:, k] = 0.75 * before[1][:, k] + 0.25 * attention[k] * read
+    torch.testing.assert_close(bank.memory[1], expected / max(1.0, frobenius(expected)))
     torch.testing.assert_close(bank()[0], bank.scaled(bank.factors)[0])
+
+
+def frobenius(memory: Any) -> float:
+    """The Frobenius norm, by a sum over every cell."""
+    return math.sqrt(sum(cell**2 for cell in memory.flatten().tolist()))
+
+
+def test_a_memory_has_length_one_as_a_whole() -> None:
+    bank = AdaptiveConvs(2, 4, 4, 1, SMALL)
+    for memory in bank.memory:  # random at the start, and longer than 1
+        assert frobenius(memory) == pytest.approx(1)
+    assert len({round(float(slot.norm()), 6) for slot in bank.memory[0].T}) > 1  # slots are not cut one by one
+
+
+def test_a_memory_that_is_too_long_after_writing_is_cut_as_a_whole() -> None:
+    bank = AdaptiveConvs(1, 4, 4, 1, SMALL)
+    bank.memory.mul_(30)
+    direction, before = bank.memory[0].clone(), frobenius(bank.memory[0])
+    bank.address.copy_(bank.memory[0].sum(dim=1)[None])
+    bank._recall(0)
+    assert before > 1
+    assert frobenius(bank.memory[0]) == pytest.approx(1)
+    ratios = [float(bank.memory[0][:, k].norm() / direction[:, k].norm()) for k in range(SMALL.slots)]
+    middle = sorted(ratios)[SMALL.slots // 2]
+    # The slots that were not written, all but two, keep their proportions.
+    assert sum(ratio == pytest.approx(middle) for ratio in ratios) >= SMALL.slots - SMALL.read
 
 
 def test_what_was_recalled_holds_for_one_step() -> None:
@@ -257,6 +284,36 @@ def test_pretraining_learns_from_no_outcome_that_reaches_into_the_held_out_ones(
         pretrain(model, windows, outcomes, FSNetSettings(epochs=1, batch=8))
         found.append(model.head.weight)
     assert torch.equal(*found)
+
+
+def test_the_rate_halves_after_each_epoch_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+
+    def recording(*given: Any) -> None:
+        rates.extend(
+            group["lr"] for part in given if isinstance(part, torch.optim.AdamW) for group in part.param_groups
+        )
+
+    monkeypatch.setattr(module, "_epoch", recording)
+    windows, outcomes = pairs()
+    for halves, expected in ((True, [0.8, 0.4, 0.2, 0.1]), (False, [0.8] * 4)):
+        rates.clear()
+        optimiser = pretrain(stepped(12), windows, outcomes, FSNetSettings(rate=0.8, epochs=6, halves=halves))
+        assert rates == pytest.approx(expected)  # nothing gets better: the first, and three more
+        assert optimiser.param_groups[0]["lr"] == pytest.approx(expected[-1])
+
+
+def test_pretraining_hands_on_what_its_optimiser_knew_at_the_best_epoch() -> None:
+    windows, outcomes = pairs()
+    model = stepped(12)
+    optimiser = pretrain(model, windows, outcomes, FSNetSettings(epochs=2, batch=8))
+    held, batches = 8, math.ceil((80 - 8 - HORIZON + 1) / 8)
+    assert held == math.ceil(0.1 * len(windows))
+    steps = {int(state["step"]) for state in optimiser.state.values()}
+    assert steps <= {batches, 2 * batches}
+    assert len(steps) == 1
+    owned = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    assert all(one is other for one, other in zip(owned, model.parameters(), strict=True))
 
 
 def test_pretraining_says_what_it_cannot_do() -> None:

@@ -392,6 +392,10 @@ def test_divergence_is_told(world: World) -> None:
         Proceed.start(world.task(), ProceedSettings(concept=4, bottleneck=2, epochs=1, offline_rate=1e9))
 
 
-def test_published_rates() -> None:
-    assert ProceedSettings.published(24).online_rate == 3e-5
-    assert ProceedSettings.published(96).online_rate == 3e-6
+@pytest.mark.parametrize(
+    ("horizon", "concept", "bottleneck", "rate"),
+    [(24, 50, 32, 3e-5), (48, 50, 32, 3e-6), (96, 100, 64, 3e-6), (720, 100, 64, 3e-6)],
+)
+def test_published_sizes_and_rates(horizon: int, concept: int, bottleneck: int, rate: float) -> None:
+    found = ProceedSettings.published(horizon)
+    assert (found.concept, found.bottleneck, found.online_rate) == (concept, bottleneck, rate)

@@ -15,6 +15,7 @@ from baseline_world import CONTEXT, HORIZON, World, predictions
 
 from ompb.baselines.replay import DER_PLUS_PLUS, ER, GD, Experience, Replay, ReplaySettings, Reservoir
 from ompb.bench.contract import settings_record, snapshots
+from ompb.bench.methods import make
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
 from ompb.types import Floats
@@ -118,7 +119,7 @@ def test_first_step_of_gd_moves_by_the_published_rate(world: World) -> None:
     gradients = torch.autograd.grad(((model(x) - y) ** 2).mean(), list(model.parameters()))
     found = first_weights(world, GD, HORIZON + 1)
     for p, g, q in zip(model.parameters(), gradients, found, strict=True):
-        torch.testing.assert_close(p - 3e-5 * g / (g.abs() + 1e-8), q, rtol=0, atol=1e-7)
+        torch.testing.assert_close(p - 1e-5 * g / (g.abs() + 1e-8), q, rtol=0, atol=1e-7)
 
 
 def test_first_steps_of_all_are_gds_and_then_they_part(world: World) -> None:
@@ -169,7 +170,7 @@ def test_a_draw_has_no_doubles_and_every_one_its_chance() -> None:
 
 @pytest.mark.parametrize(("settings", "size"), [(GD, 0), (ER, 20), (DER_PLUS_PLUS, 20)], ids=["gd", "er", "der++"])
 def test_memory_is_bounded(settings: ReplaySettings, size: int, world: World) -> None:
-    bounded = ReplaySettings(settings.learning_rate, settings.label_weight, settings.output_weight, capacity=20)
+    bounded = ReplaySettings(settings.rate, settings.label_weight, settings.output_weight, capacity=20)
     method = Replay.start(world.task(), bounded)
     predictions(method, world.snapshots())
     assert len(method.memory.held) == size
@@ -178,22 +179,48 @@ def test_memory_is_bounded(settings: ReplaySettings, size: int, world: World) ->
 
 
 def test_settings_are_the_published_ones(world: World) -> None:
-    rest = {"learning_rate": 3e-5, "capacity": 500, "drawn": 8}
+    rest = {"rate": 1e-5, "capacity": 500, "drawn": 8}
     for settings, label_weight, output_weight in ((GD, 0.0, 0.0), (ER, 0.2, 0.0), (DER_PLUS_PLUS, 0.0, 0.2)):
         found = settings_record(Replay.start(world.task(), settings))
         assert found == {**rest, "label_weight": label_weight, "output_weight": output_weight}
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("protocol", "horizon", "rate"),
     [
-        lambda: ReplaySettings(learning_rate=0.0),
+        ("honest", 24, 1e-5),
+        ("full", 96, 1e-5),
+        ("one-step", 24, 1e-4),
+        ("one-step", 48, 3e-4),
+        ("delay=24", 24, 1e-5),
+        ("delay=48", 96, 3e-4),
+        ("one-step", 1, 1e-5),  # nothing is over sooner than one step
+    ],
+)
+def test_rates_are_published_apart_for_protocols_that_leak(protocol: str, horizon: int, rate: float) -> None:
+    for settings in (GD, ER, DER_PLUS_PLUS):
+        found = settings.under(protocol, horizon)
+        assert found.rate == rate
+        assert (found.label_weight, found.output_weight) == (settings.label_weight, settings.output_weight)
+
+
+@pytest.mark.parametrize("name", ["gd", "er", "der++"])
+def test_the_protocol_of_the_task_decides_the_rate(name: str, world: World) -> None:
+    found = {protocol: settings_record(make(name, world.task(protocol)))["rate"] for protocol in ("honest", "one-step")}
+    assert found == {"honest": 1e-5, "one-step": 1e-4}
+    assert settings_record(make(f"{name}[rate=0.5]", world.task("one-step")))["rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: ReplaySettings(rate=0.0),
         lambda: ReplaySettings(label_weight=-0.1),
         lambda: ReplaySettings(output_weight=math.nan),
         lambda: ReplaySettings(capacity=0),
         lambda: ReplaySettings(drawn=0),
     ],
 )
-def test_unfit_settings_are_refused(make: Callable[[], ReplaySettings]) -> None:
+def test_unfit_settings_are_refused(wrong: Callable[[], ReplaySettings]) -> None:
     with pytest.raises(OptionError, match="accepted"):
-        make()
+        wrong()

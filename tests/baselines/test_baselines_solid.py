@@ -1,6 +1,8 @@
 """SOLID against its formulas in plain NumPy, and its detector against laws that are known."""
 
+import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +13,26 @@ import torch
 from baseline_world import CHANNELS, CONTEXT, HORIZON, SEASON, World, predictions
 
 from ompb.baselines.network import trainable
-from ompb.baselines.solid import Pool, Solid, SolidPlusPlus, SolidPlusPlusSettings, SolidSettings, reconditionor
+from ompb.baselines.retrieval import Pool, SearchSettings
+from ompb.baselines.solid import (
+    Solid,
+    SolidPlusPlus,
+    SolidPlusPlusSettings,
+    SolidSettings,
+    one_linear_layer,
+    reconditionor,
+)
 from ompb.bench.contract import Pair, Snapshot, Task, settings_record
-from ompb.bench.methods import make
+from ompb.bench.methods import make, unfit
 from ompb.errors import NotFiniteError, OptionError, TooShortError
+from ompb.forecasters.torch import configure
+from ompb.forecasters.torch.backbones import blank
 from ompb.forecasters.torch.tcn import TCN
 from ompb.types import Floats
 
+RATE = 0.05
 # Small enough for the ring to turn over and for the step to be seen; 0.25 of the season is a whole number of rows.
-SMALL = SolidSettings(candidates=30, neighbours=3, phase_tolerance=0.25, learning_rate=0.05)
+SMALL = SolidSettings(candidates=30, neighbours=3, phase_tolerance=0.25, rate=RATE)
 DELAYS = {"honest": HORIZON, "full": HORIZON, "one-step": 1}
 
 
@@ -40,8 +53,8 @@ def outcome_at(rows: Floats, origin: int) -> Floats:
     return rows[origin + 1 : origin + 1 + HORIZON]
 
 
-def searched(rows: Floats, origin: int, delay: int, settings: SolidSettings, season: int) -> list[int]:
-    """Origins of the neighbours, by a loop over every candidate; fewer than n means no adaptation."""
+def searched(rows: Floats, origin: int, delay: int, settings: SearchSettings, season: int) -> list[int]:
+    """Origins of the neighbours, by a loop over every candidate."""
     newest = origin - delay
     found = []
     for candidate in range(max(CONTEXT - 1, newest - settings.candidates + 1), newest + 1):
@@ -85,19 +98,75 @@ def double(world: World) -> TCN:
 @pytest.mark.parametrize("two_sided", [False, True])
 @pytest.mark.parametrize("season", [SEASON, None])
 def test_every_forecast_is_the_formula(protocol: str, two_sided: bool, season: int | None, world: World) -> None:
-    settings = SolidSettings(**{**{f: getattr(SMALL, f) for f in SMALL.__slots__}, "two_sided": two_sided})
+    settings = dataclasses.replace(SMALL, two_sided=two_sided)
     solid, model = Solid.start(with_season(world.task(protocol), season), settings), double(world)
-    adapted = 0
+    adapted, few = 0, 0
     for snapshot in world.snapshots(protocol):
         mean = solid.step(snapshot).mean
         near = searched(world.stream, snapshot.origin, DELAYS[protocol], settings, season or 1)
-        if len(near) < settings.neighbours:
+        if not near:
             np.testing.assert_array_equal(mean, snapshot.base)
             continue
-        wanted = by_hand(model, world.stream, snapshot.origin, near, settings.learning_rate)
+        wanted = by_hand(model, world.stream, snapshot.origin, near, RATE)
         np.testing.assert_allclose(mean, wanted, atol=2e-5)
-        adapted += not np.allclose(wanted, snapshot.base, atol=1e-2)
+        different = not np.allclose(wanted, snapshot.base, atol=1e-2)
+        adapted, few = adapted + different, few + (different and len(near) < settings.neighbours)
     assert adapted > 40
+    assert few > 0  # it learns from fewer than n, too
+
+
+@pytest.mark.parametrize("protocol", ["honest", "one-step"])
+def test_steps_that_are_kept_go_on_from_each_other(protocol: str, world: World) -> None:
+    settings = dataclasses.replace(SMALL, keeps=True, rate=0.01)
+    kept, twin = Solid.start(world.task(protocol), settings), double(world)
+    forgetting = Solid.start(world.task(protocol), dataclasses.replace(settings, keeps=False))
+    for snapshot in world.snapshots(protocol):
+        near = searched(world.stream, snapshot.origin, DELAYS[protocol], settings, SEASON)
+        if near:
+            windows, outcomes = (
+                torch.tensor(np.array([cut(world.stream, k) for k in near])) for cut in (window_at, outcome_at)
+            )
+            losses = ((twin(windows) - outcomes) ** 2).mean(dim=(1, 2))
+            gradients = torch.autograd.grad(losses.sum(), [twin.head.weight, twin.head.bias])
+            with torch.no_grad():
+                for p, g in zip((twin.head.weight, twin.head.bias), gradients, strict=True):
+                    p -= 0.01 * g
+        with torch.no_grad():
+            wanted = twin(torch.tensor(snapshot.window)[None])[0].numpy()
+        mean = kept.step(snapshot).mean
+        np.testing.assert_allclose(mean, wanted, atol=1e-4)
+        other = forgetting.step(snapshot).mean
+    assert not np.allclose(mean, other, atol=1e-2)
+
+
+def test_of_two_heads_the_seasonal_one_is_adapted() -> None:
+    names = {}
+    for name in ("autoformer", "autoformer-canonical", "tcn"):
+        model = blank(configure(name, context=CONTEXT, horizon=HORIZON, channels=CHANNELS))
+        names[name] = list(one_linear_layer(model))
+        assert sum(isinstance(model.get_submodule(n.split(".")[0]), torch.nn.Linear) for n in names[name]) == 2
+    assert names["autoformer"] == ["seasonal_head.weight", "seasonal_head.bias"]
+    assert names["autoformer-canonical"] == names["tcn"] == ["head.weight", "head.bias"]
+
+
+def test_a_pool_of_a_stream_that_goes_on_holds_the_source(world: World) -> None:
+    """Its windows are those of one long series, found by a search over all of it."""
+    task = dataclasses.replace(world.task(), continues=True)
+    pool = Pool.start(task, SearchSettings(candidates=30, neighbours=30, phase_tolerance=1.0))
+    pool.fill(task)
+    both, seam = np.concatenate([world.source, world.stream]), len(world.source)
+    assert sorted(pool.origins.tolist()) == list(range(-HORIZON - 30, -HORIZON))
+    for window, outcome, origin in zip(pool.windows, pool.outcomes, pool.origins, strict=True):
+        np.testing.assert_array_equal(window, window_at(both, seam + origin))
+        np.testing.assert_array_equal(outcome, outcome_at(both, seam + origin))
+
+
+def test_history_is_for_streams_that_go_on(world: World) -> None:
+    assert "does not go on" in str(unfit("solid+history", world.task()))
+    task = dataclasses.replace(world.task(), continues=True)
+    first = next(world.snapshots())
+    assert not np.allclose(make("solid+history", task).step(first).mean, first.base, atol=1e-4)
+    np.testing.assert_array_equal(make("solid", task).step(first).mean, first.base)
 
 
 def test_missing_cells_are_left_out_of_each_sample(world: World) -> None:
@@ -106,13 +175,13 @@ def test_missing_cells_are_left_out_of_each_sample(world: World) -> None:
     outcomes = np.array([outcome_at(rows, k) for k in near])
     outcomes[0, 1, 0] = outcomes[1, :3] = np.nan
     stepped = Solid.start(world.task(), SMALL).stepped(np.array([window_at(rows, k) for k in near]), outcomes)
-    wanted = by_hand(model, rows, present, near, SMALL.learning_rate, outcomes)
+    wanted = by_hand(model, rows, present, near, RATE, outcomes)
     with torch.no_grad():
         found = torch.func.functional_call(
             model, {name: p.double() for name, p in stepped.items()}, torch.tensor(window_at(rows, present))[None]
         )
     np.testing.assert_allclose(found[0].numpy(), wanted, atol=2e-5)
-    whole = by_hand(model, rows, present, near, SMALL.learning_rate)
+    whole = by_hand(model, rows, present, near, RATE)
     assert not np.allclose(wanted, whole, atol=1e-3)
 
 
@@ -157,7 +226,7 @@ def test_full_ring_keeps_the_newest(world: World) -> None:
 
 
 def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
-    settings = SolidPlusPlusSettings(candidates=30, neighbours=3, phase_tolerance=0.25, learning_rate=1e-3)
+    settings = SolidPlusPlusSettings(candidates=30, neighbours=3, phase_tolerance=0.25, rate=1e-3)
     method = SolidPlusPlus.start(world.task(), settings)
     twin = world.network_copy().model
     steps = 0
@@ -165,7 +234,7 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
         before = [p.detach().clone() for p in method.model.parameters()]
         mean = method.step(snapshot).mean
         near = searched(world.stream, snapshot.origin, HORIZON, settings, SEASON)
-        if len(near) < settings.neighbours:
+        if not near:
             assert all(torch.equal(p, q) for p, q in zip(method.model.parameters(), before, strict=True))
             np.testing.assert_allclose(mean, snapshot.base, atol=1e-5)
             continue
@@ -179,7 +248,7 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
             with torch.no_grad():
                 for p in twin.parameters():
                     assert p.grad is not None
-                    p.sub_(settings.learning_rate * p.grad / (p.grad.abs() + 1e-8))  # Adam's moments cancel at first
+                    p.sub_(settings.rate * p.grad / (p.grad.abs() + 1e-8))  # Adam's moments cancel at first
             for p, q in zip(method.model.parameters(), twin.parameters(), strict=True):
                 torch.testing.assert_close(p, q, rtol=0, atol=1e-5)
             with torch.no_grad():
@@ -192,18 +261,31 @@ def test_solid_plus_plus_first_step_is_adams_and_stays(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("season", "candidates", "neighbours", "rate"),
-    [(24, 1000, 10, 2e-3), (None, 1000, 10, 2e-3), (52, 200, 3, 2e-4)],
+    ("season", "candidates", "neighbours", "factor", "kept"),
+    [(24, 1000, 10, 20, 2e-3), (None, 1000, 10, 20, 2e-3), (52, 200, 3, 2, 5e-3)],
     ids=["hourly", "no season", "weekly"],
 )
 def test_settings_are_the_published_ones(
-    season: int | None, candidates: int, neighbours: int, rate: float, world: World
+    season: int | None, candidates: int, neighbours: int, factor: float, kept: float, world: World
 ) -> None:
+    """The rate is a multiple of that of the network, which was trained at 1e-3."""
     task = with_season(world.task(), season)
     search = {"candidates": candidates, "neighbours": neighbours, "phase_tolerance": 0.1, "two_sided": False}
-    solid, plus_plus = (settings_record(make(name, task)) for name in ("solid", "solid++"))
-    assert solid == {**search, "learning_rate": pytest.approx(rate)}
-    assert plus_plus == {**search, "learning_rate": 1e-5}
+    names = ("solid", "solid++", "solid-continual", "solid[factor=5]", "solid[rate=0.04]")
+    solid, plus_plus, continual, weather, quick = (settings_record(make(name, task)) for name in names)
+    assert solid == {**search, "factor": factor, "rate": pytest.approx(factor * 1e-3), "keeps": False}
+    assert plus_plus == {**search, "rate": 1e-5}
+    assert continual == {**search, "factor": pytest.approx(kept / 1e-3), "rate": kept, "keeps": True}
+    assert (weather["factor"], weather["rate"]) == (5, pytest.approx(5e-3))
+    assert (quick["factor"], quick["rate"]) == (pytest.approx(40), 0.04)
+
+
+def test_another_training_rate_is_another_rate(world: World, tmp_path: Path) -> None:
+    trained = world.network_copy()
+    slower = dataclasses.replace(trained, training=dataclasses.replace(trained.training, learning_rate=2.5e-3))
+    slower.save(tmp_path / "slower.safetensors")
+    task = dataclasses.replace(world.task(), network=tmp_path / "slower.safetensors", season=52)
+    assert settings_record(make("solid", task))["rate"] == pytest.approx(5e-3)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +294,9 @@ def test_settings_are_the_published_ones(
         {"candidates": 5},
         {"neighbours": 0},
         {"phase_tolerance": 1.5},
-        {"learning_rate": 0.0},
-        {"learning_rate": math.nan},
+        {"rate": 0.0},
+        {"rate": math.nan},
+        {"factor": 0.0},
     ],
     ids=str,
 )

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from torch.optim import AdamW
 
 from ompb import checks
 from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.errors import TooShortError
@@ -32,7 +34,8 @@ class DsofSettings:
     """The published values; rates, which differ by backbone and data set, are those of PatchTST on ETTh2."""
 
     teacher_rate: float = 9.2e-5
-    student_rate: float = 8.4e-4  # in the slow stream, and offline
+    student_rate: float = 8.4e-4  # in the slow stream
+    student_offline_rate: float = 6.0e-3
     fast_rate: float = 9.0e-4
     width: int = 16
     memory: int = 300  # matured windows
@@ -44,7 +47,8 @@ class DsofSettings:
     held_out: float = 0.2  # of the source, its end: one month to four
 
     def __post_init__(self) -> None:
-        checks.check_fields(self, checks.positive, "teacher_rate", "student_rate", "fast_rate", "discount")
+        rates = ("teacher_rate", "student_rate", "student_offline_rate", "fast_rate")
+        checks.check_fields(self, checks.positive, *rates, "discount")
         checks.check_fields(self, checks.count, "width", "memory", "patience")
         checks.check_fields(self, partial(checks.count, most=self.memory), "batch")  # it is drawn from the memory
         checks.check_fields(self, partial(checks.count, least=0), "epochs")
@@ -186,7 +190,7 @@ def pretrained(task: Task, settings: DsofSettings, rng: np.random.Generator) -> 
     """
     with own_random_state(task.seed, torch.device("cpu")):
         student = Student(task.context, task.horizon, settings.width).to(task.device)
-    optimiser = AdamW(student.parameters(), lr=settings.student_rate, amsgrad=True)
+    optimiser = AdamW(student.parameters(), lr=settings.student_offline_rate, amsgrad=True)
     count = len(task.source_base)
     held_out = int(settings.held_out * count)
     learnt = count - held_out - task.horizon  # their outcomes end before the first held-out one begins
@@ -226,6 +230,6 @@ def _held_out_loss(task: Task, student: Student, held_out: int) -> float:
 
 
 @method("dsof", unfit=needs_network)
-def dsof(task: Task) -> Method:
+def dsof(task: Task, **options: Any) -> Method:
     """DSOF with its published settings."""
-    return Dsof.start(task, DsofSettings())
+    return Dsof.start(task, with_options(DsofSettings(), options))

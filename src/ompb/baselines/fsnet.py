@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ompb import checks
-from ompb.baselines.network import known_mse
-from ompb.errors import ForecasterError, TooShortError
+from ompb.errors import TooShortError
 from ompb.forecasters.torch.base import probability
 
 KERNEL = 3  # taps of a convolution
@@ -22,7 +20,6 @@ CENTRE = 1  # the tap in the middle
 REVIN_FLOOR = 1e-5  # added to a window's variance
 REVIN_GUARD = 1e-10  # added to the gain that is divided by
 NORM_FLOOR = 1e-12  # the least a gradient is divided by
-EVALUATION_BATCH = 256  # windows forecast at once where nothing is trained
 
 Conv: TypeAlias = tuple[Tensor, Tensor]  # kernel (outputs, inputs, taps) and bias (outputs,)
 
@@ -49,6 +46,7 @@ class FSNetSettings:
     keep: float = 0.75  # share of the factors that stays when the memory is read, and of a slot when it is written
     dropout: float = 0.1  # offline only: an online step sees one window, where dropout would only add noise
     rate: float = 1e-3  # of AdamW, offline
+    halves: bool = False  # whether the rate halves after each epoch
     batch: int = 32
     epochs: int = 8  # at most; fewer than published, to stay within two minutes on one core for 13,800 windows
     patience: int = 3  # epochs without a better held-out error
@@ -65,6 +63,11 @@ class FSNetSettings:
         checks.check_fields(self, checks.positive, "rate", "temperature")
         checks.check_fields(self, probability, "slow", "fast", "keep", "dropout")
         checks.check_fields(self, checks.share, "held_out")
+        checks.check_fields(self, checks.flag, "halves")
+
+    def rate_of(self, epoch: int) -> float:
+        """The offline rate of an epoch, counted from 0."""
+        return self.rate * 0.5**epoch if self.halves else self.rate
 
 
 class RevIN(nn.Module):
@@ -186,8 +189,9 @@ class AdaptiveConvs(nn.Module):
         .. math:: a = \mathrm{softmax}(q M / 0.5), \quad r = \sum_{k ∈ \text{top } 2} a_k M_k, \quad
                   u ← .75 u + .25 r, \quad M_k ← .75 M_k + .25\, a_k r
 
-        and slots longer than 1 are cut to length 1. The public code reads with the *numbers* of the slots in place of
-        their attention, which is taken for a slip. Slots begin as random directions of length 1.
+        and a memory longer than 1, in Frobenius norm over all slots, is cut to length 1. The public code reads with the
+        *numbers* of the slots in place of their attention, which is taken for a slip. A memory begins at random, with
+        length 1.
         """
         keep, memory = self.settings.keep, self.memory[place]  # (inputs * factors, slots)
         attention = torch.softmax(self.address[place] @ memory / self.settings.temperature, dim=0)
@@ -289,57 +293,6 @@ def _across_inputs(gradient: Tensor) -> Tensor:
     return gradient * gradient.square().sum(dim=2, keepdim=True).clamp(min=NORM_FLOOR**2).rsqrt()
 
 
-def _at_most_unit(memory: Tensor) -> Tensor:
-    """Slots (..., size, slots) with those longer than 1 cut to length 1."""
-    return memory / memory.square().sum(dim=-2, keepdim=True).sqrt().clamp(min=1.0)
-
-
-def parts(places: Tensor, size: int) -> tuple[Tensor, ...]:
-    """Places among windows, so many at a time; the last part may be smaller."""
-    return places.tensor_split(list(range(size, len(places), size)))
-
-
-def in_bulk(model: nn.Module, windows: Tensor) -> Tensor:
-    """Forecasts (n, H, C) of windows (n, context, C), nothing being trained."""
-    model.eval()
-    with torch.no_grad():
-        return torch.cat([model(windows[places]) for places in parts(torch.arange(len(windows)), EVALUATION_BATCH)])
-
-
-def pretrain(model: FSNet, windows: Tensor, outcomes: Tensor, settings: FSNetSettings) -> None:
-    """Train on source windows (n, context, C) and outcomes (n, H, C) in time order; it ends as it was at its best.
-
-    The newest windows are held out, and no outcome that is trained on reaches into theirs. Draws from torch's own
-    random state.
-    """
-    held = len(windows) - math.ceil(settings.held_out * len(windows))
-    seen = held - outcomes.shape[1] + 1
-    if seen < 1:
-        raise TooShortError(
-            f"{len(windows)} source windows are too few to hold out {settings.held_out:.0%} at a horizon of "
-            f"{outcomes.shape[1]}; pass a longer source."
-        )
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, fused=True)
-    best, kept, waited = math.inf, copy.deepcopy(model.state_dict()), 0
-    for _ in range(settings.epochs):
-        _epoch(model, windows[:seen], outcomes[:seen], optimiser, settings.batch)
-        loss = known_mse(in_bulk(model, windows[held:]), outcomes[held:]).item()
-        waited = 0 if loss < best else waited + 1
-        if loss < best:
-            best, kept = loss, copy.deepcopy(model.state_dict())
-        if waited == settings.patience:
-            break
-    if best == math.inf:
-        raise ForecasterError(f"the training of FSNet diverged; pass a rate below {settings.rate}.")
-    model.load_state_dict(kept)
-
-
-def _epoch(model: FSNet, windows: Tensor, outcomes: Tensor, optimiser: torch.optim.Optimizer, size: int) -> None:
-    """Visit every window once, in random order."""
-    model.train()
-    for places in parts(torch.randperm(len(windows)), size):
-        loss = known_mse(model(windows[places]), outcomes[places])
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        model.refresh(online=False)
+def _at_most_unit(memories: Tensor) -> Tensor:
+    """Memories (..., size, slots), each one longer than 1 as a whole (in Frobenius norm) cut to length 1."""
+    return memories / memories.square().sum(dim=(-2, -1), keepdim=True).sqrt().clamp(min=1.0)

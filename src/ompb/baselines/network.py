@@ -26,10 +26,15 @@ def load_network(task: Task) -> Backbone:
 
     It stays in evaluation mode: dropout in updates on a single window would only add noise, and every run is the same.
     """
+    return load_forecaster(task).model
+
+
+def load_forecaster(task: Task) -> TrainedForecaster:
+    """The network as it was trained, with how it was."""
     if task.network is None:
         raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
     with torch.random.fork_rng(devices=[]):  # building a network draws weights, even if saved ones replace them
-        return TrainedForecaster.load(task.network, task.device).model
+        return TrainedForecaster.load(task.network, task.device)
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ompb import checks
-from ompb.baselines.fsnet import FSNet, FSNetSettings, in_bulk, parts, pretrain
+from ompb.baselines.fsnet import FSNet, FSNetSettings
+from ompb.baselines.fsnet_training import in_bulk, parts, pretrain, set_rate
 from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.forecasters.torch.base import Backbone, probability
@@ -29,12 +32,14 @@ class OneNetSettings:
     The form that takes any backbone: its two branches are the backbone and an FSNet under RevIN, each trained offline
     on its own. Published after that is a joint phase of up to 25 epochs. The losses of the branches do not meet there,
     so for them it is more of the same training: it is left out, and the weights alone are trained for one epoch. Nor is
-    a validation stream replayed: every row before the stream belongs to the source.
+    a validation stream replayed: every row before the stream belongs to the source. What optimisers remember goes with
+    them from phase to phase, save the backbone's, of which no file holds it.
     """
 
-    # One rate for both branches. Published for ETTh2 are 3e-4 with FSNet as the backbone (H = 48) and 3e-6 with
-    # PatchTST (H = 24). The first, since an FSNet is a branch of every run here and PatchTST of none.
-    rate: float = 3e-4  # of AdamW
+    # Of AdamW, for both branches. Around a foreign backbone 1e-7 to 3e-6 are published (on ETTh2 3e-6 with PatchTST and
+    # 1e-7 with iTransformer); 3e-4, "onenet-fsnet-rate", is of two FSNets. None: as in the original, whose rate halves
+    # after each epoch of FSNet's training, and online is what is left of it.
+    rate: float | None = 3e-6
     # How the long-term weights move: "adam" as in the public code, "exponentiated" as in the paper.
     long_term: LongTerm = "adam"
     weight_rate: float = 1e-3  # of the Adams of the long-term weights and of the short-term network
@@ -46,7 +51,7 @@ class OneNetSettings:
     fsnet: FSNetSettings = field(default_factory=FSNetSettings)
 
     def __post_init__(self) -> None:
-        checks.check_fields(self, checks.positive, "rate", "weight_rate", "exponent")
+        checks.check_fields(self, checks.positive, *(() if self.rate is None else ("rate",)), "weight_rate", "exponent")
         checks.check_fields(self, checks.count, "hidden", "batch")
         checks.check_fields(self, partial(checks.count, least=0), "weight_epochs")
         checks.check_fields(self, probability, "dropout")
@@ -89,13 +94,13 @@ class Weights:
         ).to(device)
         self.network_optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.weight_rate, fused=True)
         self.long = nn.Parameter(torch.zeros(channels, device=device))  # w, (C,)
+        self.long_optimiser = torch.optim.Adam([self.long], lr=settings.weight_rate)
         self.start()
 
     def start(self) -> None:
-        """Trust both alike, in the long and in the short term; what the short-term network has learned stays."""
+        """Trust both alike, in the long and in the short term; what the network and both optimisers know stays."""
         self.long.data.zero_()
         self.short = torch.zeros_like(self.long.data)  # b, (C,): of the newest pair
-        self.long_optimiser = torch.optim.Adam([self.long], lr=self.settings.weight_rate)
 
     def learn(self, first: Tensor, second: Tensor, outcome: Tensor) -> None:
         """Take in forecasts and outcomes (B, H, C): first the short term, under the long-term logit as it was."""
@@ -152,26 +157,42 @@ class OneNet:
     backbone: Backbone
     fsnet: FSNet
     weights: Weights
-    optimiser: torch.optim.Optimizer
+    optimisers: tuple[torch.optim.Optimizer, torch.optim.Optimizer]  # of the backbone and of FSNet
     pairs: Pairs
 
     @classmethod
     def start(cls, task: Task, settings: OneNetSettings) -> OneNet:
         """Train FSNet and then the weights on the source; the backbone comes trained."""
+        if settings.rate is None:
+            settings = dataclasses.replace(settings, fsnet=dataclasses.replace(settings.fsnet, halves=True))
         backbone = load_network(task)
         like = next(backbone.parameters())
         windows, outcomes = (tensor(np.ascontiguousarray(part), like) for part in source_pairs(task))
         channels = task.source.shape[1]
         with own_random_state(task.seed, like.device):
             fsnet = FSNet(task.context, task.horizon, channels, settings.fsnet).to(like.device)
-            pretrain(fsnet, windows[:, -fsnet.rows :], outcomes, settings.fsnet)
+            fsnet_optimiser = pretrain(fsnet, windows[:, -fsnet.rows :], outcomes, settings.fsnet)
             weights = Weights(task.horizon, channels, settings, like.device)
             forecasts = tensor(np.array(task.source_base), like), in_bulk(fsnet, windows)
             _train_weights(weights, *forecasts, outcomes)
-        # It starts afresh: no file holds the state of the optimiser that trained the backbone. Weight decay is AdamW's.
-        both = [*trainable(backbone), *fsnet.parameters()]
-        optimiser = torch.optim.AdamW(both, lr=settings.rate, fused=True)
-        return cls(settings, backbone, fsnet, weights, optimiser, Pairs(task.horizon))
+        # The weight decay of both is AdamW's own.
+        optimisers = torch.optim.AdamW(trainable(backbone), fused=True), fsnet_optimiser
+        made = cls(settings, backbone, fsnet, weights, optimisers, Pairs(task.horizon))
+        left = float(fsnet_optimiser.param_groups[0]["lr"])
+        made.set_rate(left if settings.rate is None else settings.rate)
+        return made
+
+    @property
+    def rate(self) -> float:
+        """The rate of its online steps."""
+        assert self.settings.rate is not None  # it is known once FSNet is trained
+        return self.settings.rate
+
+    def set_rate(self, rate: float) -> None:
+        """Let both branches learn at this rate from now on."""
+        self.settings = dataclasses.replace(self.settings, rate=rate)
+        for optimiser in self.optimisers:
+            set_rate(optimiser, rate)
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Learn the pairs that are newly complete, then forecast."""
@@ -187,7 +208,8 @@ class OneNet:
         """
         window, outcome = batch([pair], self.weights.long)
         first, second = self._branches(window)
-        _descend(self.optimiser, known_mse(first, outcome) + known_mse(second, outcome))
+        for optimiser, forecast in zip(self.optimisers, (first, second), strict=True):  # which share no weight
+            _descend(optimiser, known_mse(forecast, outcome))
         self.fsnet.refresh(online=True)
         self.weights.learn(first.detach(), second.detach(), outcome)
 
@@ -212,6 +234,12 @@ def _train_weights(weights: Weights, first: Tensor, second: Tensor, outcomes: Te
 
 
 @method("onenet", unfit=needs_network)
-def onenet(task: Task) -> Method:
+def onenet(task: Task, **options: Any) -> Method:
     """OneNet with the published settings."""
-    return OneNet.start(task, OneNetSettings())
+    return OneNet.start(task, with_options(OneNetSettings(), options))
+
+
+@method("onenet-fsnet-rate", unfit=needs_network)
+def onenet_fsnet_rate(task: Task, **options: Any) -> Method:
+    """OneNet with the online rate that is published for two FSNets."""
+    return OneNet.start(task, with_options(OneNetSettings(rate=3e-4), options))
