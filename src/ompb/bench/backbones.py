@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 GPT4TS = "gpt4ts"
 HELD_OUT = "val"  # in place of epochs: as many as a held-out part of the source asks for
+UNSEEN = "unseen"  # in place of epochs: the paper's, on the source without its last quarter, which certificates read
+UNSEEN_SHARE = 0.25
 NETWORKS = ("tcn", "autoformer", "autoformer-canonical", GPT4TS)
 SOURCE = "source"  # the part of the data that is not a split
 BLOCK = 256  # windows forecast at a time
@@ -83,13 +85,13 @@ class NetworkLabel:
 
     name: str
     weights: str | None = None  # where those of GPT4TS come from, unless they are GPT-2's
-    epochs: str | None = None  # a number or "val"; None: the paper's
+    epochs: str | None = None  # a number, "val" or "unseen"; None: the paper's
 
     def __post_init__(self) -> None:
-        if self.epochs not in (None, HELD_OUT) and re.fullmatch("[1-9][0-9]{0,6}", str(self.epochs)) is None:
+        if self.epochs not in (None, HELD_OUT, UNSEEN) and re.fullmatch("[1-9][0-9]{0,6}", str(self.epochs)) is None:
             raise OptionError(
                 f"the backbone {self.name!r} cannot be trained for {self.epochs!r} epochs; accepted behind @: a whole "
-                f"number from 1, or {HELD_OUT} to hold out a tenth of the source."
+                f"number from 1, {HELD_OUT} to hold out a tenth of the source, or {UNSEEN} to leave out its last quarter."
             )
 
     @classmethod
@@ -109,7 +111,11 @@ class NetworkLabel:
         papers = recipe(dataset, self.name, seed, device)
         if self.epochs == HELD_OUT:
             return stopping_early(papers)
-        return papers if self.epochs is None else dataclasses.replace(papers, epochs=int(self.epochs))
+        return papers if self.epochs in (None, UNSEEN) else dataclasses.replace(papers, epochs=int(str(self.epochs)))
+
+    def learned(self, source: Floats) -> Floats:
+        """The rows of a source that it is trained on."""
+        return source[: round((1 - UNSEEN_SHARE) * len(source))] if self.epochs == UNSEEN else source
 
     def config(self, sizes: tuple[int, int, int], checkpoint: str | None = None) -> BackboneConfig:
         """Its sizes, context, horizon and channels being given; ``checkpoint`` is where GPT-2's weights are."""
@@ -244,7 +250,9 @@ class _Plan:
             def tell(done: int, total: int) -> None:
                 status(f"training {self.cell.backbone}, {done / total:.0%}")
 
-            train(self.config, source, self.training, checkpoint, tell).save(trained)
+            label = NetworkLabel.parse(self.cell.backbone)
+            assert label is not None  # it has a configuration
+            train(self.config, label.learned(source), self.training, checkpoint, tell).save(trained)
             checkpoint.unlink(missing_ok=True)
         return trained
 
