@@ -36,8 +36,8 @@ METRICS = {
 PAPERS = {"coverage80": "cov80", "coverage95": "cov95"}  # metrics the paper's table has under another name
 LAW = (
     "A method that says a mean only has the Gaussian law of its own errors that its protocol has revealed, the "
-    f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and `dtaci` bring "
-    "their own."
+    f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and "
+    "`dtaci` bring their own."
 )
 NO_HORIZON = "The paper does not say for which horizon its numbers are, so there is no ratio."
 
