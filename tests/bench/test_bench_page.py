@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from ompb.bench.page import DIFFERENCES, results_page
 from ompb.bench.standing import every_method, intervals
-from ompb.bench.store import Cell, Result, Store, collect, export, exported
-from ompb.errors import FormatError, OptionError
+from ompb.bench.store import Cell, Result
 
 
 def result(
@@ -182,24 +178,3 @@ def test_the_sections_come_in_order(tmp_path: Path) -> None:
         "## Intervals under the honest protocol",
         "## Every table",
     ]
-
-
-def test_exported_cells_come_back(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    for one in RESULTS:
-        store.write(one)
-    export(store, tmp_path / "cells.csv")
-    assert exported(tmp_path / "cells.csv") == collect(store)
-    store.write(replace(collect(store)[0], commit="0123456789ab" + "c" * 28))
-    export(store, tmp_path / "cells.csv")
-    assert {result.commit for result in exported(tmp_path / "cells.csv")} == {"0123456789ab"}
-
-
-def test_what_is_not_a_table_of_cells(tmp_path: Path) -> None:
-    (tmp_path / "cells.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(FormatError, match="bench export"):
-        exported(tmp_path / "cells.csv")
-    with pytest.raises(FormatError, match="bench export"):
-        exported(tmp_path / "none.csv")
-    with pytest.raises(OptionError, match="no finished cell"):
-        results_page([], None)

@@ -183,13 +183,13 @@ def table(
     typer.echo(render(make_table(name, collect(Store(store)), paper_folder(paper)), style.value))
 
 
-@app.command("export", help="Write every metric of every finished cell to a CSV file.")
+@app.command("export", help="Write every finished cell to a CSV file, and what made them beside it.")
 def export_cells(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("results/cells.csv"),
     store: Place = STORE,
 ) -> None:
-    """One line per cell and metric."""
-    say(f"{export(Store(store), out)} numbers: {out}")
+    """One line per cell."""
+    say(f"{export(Store(store), out)} cells: {out}")
 
 
 @app.command("page", help="Write the page of results from an exported table of cells.")
