@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.gradient.preset import GradientHead, OnlineGradientHead, PaperPreset
+from ompb.gradient import GradientHead, OnlineGradientHead, PaperPreset
 
 
 @dataclass

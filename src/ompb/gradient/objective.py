@@ -12,6 +12,7 @@ counted with the KL, and the posterior's own terms R and D do not move it: only 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,6 +80,19 @@ class GibbsRisk:
         return (errors.square().sum() + variances + self.rest) / self.cells
 
 
+@dataclass(frozen=True, eq=False)
+class WindowRisk:
+    """The same R from every window, for inputs that change from step to step: `GibbsRisk` would cost more to make."""
+
+    inputs: Tensor  # (C, m, H + 1)
+    outcomes: Tensor  # (C, m, H)
+
+    def __call__(self, law: Law) -> Tensor:
+        """R of a law."""
+        errors = self.outcomes - law.forecast(self.inputs)
+        return (errors.square() + law.output_variance(self.inputs.square())).mean()
+
+
 def pair_squares(noise: Tensor) -> Tensor:
     """(eps_k - eps_l)^2 of all K (K - 1) / 2 pairs, (C, H, pairs), of standard normals eps (K, C, H)."""
     first, second = torch.triu_indices(len(noise), len(noise), offset=1, device=noise.device)
@@ -105,7 +119,7 @@ class Objective:
     """The loss as a function of the head; all that is fixed once the stream starts."""
 
     squares: Tensor  # squared inputs of the replay windows: (C, m, H + 1)
-    risk: GibbsRisk
+    risk: Callable[[Law], Tensor]
     kind: Kind
     summary: Tensor  # what the kind keeps of the bounded losses under the law the stream starts with
     tau_d: float
