@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import Result
-from ompb.bench.tables import ORIGINAL, PRESET, TRIVIAL
+from ompb.paper.grid import ORIGINAL, PRESET, TRIVIAL
 
 OURS = "ompb"
 RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
-from ompb.bench.tables import ORIGINAL, PRESET, TRIVIAL
 from ompb.errors import OptionError
 from ompb.paper import printed
+from ompb.paper.grid import ORIGINAL, PRESET, TRIVIAL
 from ompb.paper.page.compared import OURS, Grid, Place, is_published
 
 PLACES = tuple(Place("etth", "tcn", horizon, split) for horizon in (24, 96) for split in ("id", "ood"))

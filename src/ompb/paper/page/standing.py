@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.bench.tables import ORIGINAL, TRIVIAL
+from ompb.paper.grid import ORIGINAL, TRIVIAL
 from ompb.paper.page.compared import INTERVALS_ONLY, OURS, SAME, Grid, Place, is_published
 
 HARM = 1.01  # times the error of the bare backbone

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Result
-from ompb.bench.tables import FIRST_METHODS, IN_PAPER
 from ompb.paper import printed
 from ompb.paper.beside import Doubts
 from ompb.paper.grid import PAPERS_DATA, paper_backbone, paper_dataset
+from ompb.paper.main import FIRST as FIRST_METHODS
+from ompb.paper.main import IN_PAPER
 from ompb.paper.page.compared import OURS, Beside, Grid, Place
 from ompb.paper.page.material import Aim
 
