@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator
 from ompb.bench.findings import Curve, Figure, Panel
 from ompb.reports.figures import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILION
 from ompb.reports.inline import inline_svg
+from ompb.reports.style import INK, LINE, SOFT
 
-INK, SOFT, LINE = "#1c1f23", "#5c6570", "#d9dee3"  # as the page's style sheet has them
 SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", "--", "-.", ":")  # for grey print, and for more curves than colours
 MARKERS = "os^Dv*"
@@ -82,7 +82,7 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if categories:
-        crowded = sum(map(len, categories)) > LABEL_LETTERS
+        crowded = max(map(len, categories)) * len(categories) > LABEL_LETTERS
         axes.set_xticks(
             range(len(categories)), categories, rotation=35 if crowded else 0, ha="right" if crowded else "center"
         )

@@ -1,4 +1,4 @@
-"""The pages of results in the repository: a short one, one per data set with every number, and the README's headline."""
+"""The repository's pages of results: a short one, one per data set with every number, and the README's headline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from ompb.bench.findings import Section
 from ompb.bench.tables import render
 from ompb.files import replacing
-from ompb.paper.page.compared import OURS
+from ompb.paper.grid import OMPB
 from ompb.paper.page.headline import headline, with_block
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Material
@@ -22,10 +22,11 @@ HEAD = f"""# Results
 Made by `ompb bench page` from `results/`: do not edit. [Which command makes what](reproducing.md); the same with every
 table and figure as one page to sort and filter: `ompb report --out DIR`.
 
-Errors are in standard deviations of the source. Protocol *honest* is what a deployment has: at row t, a method has seen the
-rows up to t. *One-step*, that of the paper's main tables, shows a method the complete outcome of each forecast one step after
-it was issued: H - 1 of the H rows its next forecast is scored on. That is a leak, and the row *copy*, which adds the last
-residual it was shown, tells how much it is worth. Every comparison with `{OURS}` is over the seeds that both have.
+Errors are in standard deviations of the source. Protocol *honest* is what a deployment has: at row t, a method has seen
+the rows up to t. *One-step*, that of the paper's main tables, shows a method the complete outcome of each forecast one
+step after it was issued: H - 1 of the H rows its next forecast is scored on. That is a leak, and the row *copy*, which
+adds the last residual it was shown, tells how much it is worth. Every comparison with `{OMPB}` is over the seeds that
+both have.
 """
 DATASET_HEAD = """# Results on {dataset}
 

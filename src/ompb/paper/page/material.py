@@ -9,7 +9,8 @@ from pathlib import Path
 from ompb.bench.findings import Finding
 from ompb.bench.store import Result, exported
 from ompb.errors import FormatError, OptionError
-from ompb.paper.page.compared import Grid, Place
+from ompb.paper.grid import Spot
+from ompb.paper.page.compared import Grid
 
 CELLS = "cells.csv"
 
@@ -18,7 +19,7 @@ CELLS = "cells.csv"
 class Aim:
     """An error that was aimed at before the runs, as a mean over seeds."""
 
-    place: Place
+    place: Spot
     metric: str
     value: float
 
@@ -61,7 +62,7 @@ def _aims(path: Path) -> tuple[Aim, ...]:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(
                 Aim(
-                    Place(line["dataset"], line["backbone"], int(line["horizon"]), line["split"]),
+                    Spot(line["dataset"], line["backbone"], int(line["horizon"]), line["split"]),
                     line["metric"],
                     float(line["aim"]),
                 )

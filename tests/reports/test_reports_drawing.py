@@ -1,0 +1,120 @@
+"""Figures drawn from values: what they hold, their colours, and that the same makes the same."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from ompb.bench.findings import Curve, Figure, Panel
+from ompb.reports.drawing import SERIES, svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def panel(*curves: Curve, title: str = "A <title>") -> Panel:
+    return Panel(title, "row", "MAE", curves)
+
+
+def figure(*panels: Panel) -> Figure:
+    return Figure("some figure", "Title", "Caption.", panels)
+
+
+def elements(drawn: str, tag: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(drawn).iter(SVG + tag))
+
+
+def test_each_panel_is_an_element_of_its_own() -> None:
+    one = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
+    drawn = svg(figure(one, replace(one, title="another")))
+    both = [f"<svg{rest}" for rest in drawn.split("<svg")[1:]]
+    assert [ElementTree.fromstring(text).get("aria-label") for text in both] == ["A <title>", "another"]
+    names = re.findall(r'\sid="([^"]+)"', drawn)
+    assert len(names) == len(set(names))
+    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', drawn))
+    assert {one or other for one, other in used} <= set(names)
+
+
+def test_the_same_figure_makes_the_same_text() -> None:
+    values = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)), Curve("b", (0.0, 1.0), (1.0, None), "points"))
+    assert svg(figure(values)) == svg(figure(values))
+
+
+def test_every_colour_is_a_variable_of_the_page() -> None:
+    curves = [Curve(str(n), (0.0, 1.0), (float(n), 1.0)) for n in range(8)]
+    drawn = svg(figure(panel(*curves)))
+    alone = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-fA-F]{6}\)", "", drawn)
+    assert not re.search(r"#[0-9a-fA-F]{6}\b", alone)
+    assert all(f"var(--series-{place}, {colour})" in drawn for place, colour in enumerate(SERIES))
+    assert "background" not in drawn
+
+
+def line_of(drawn: str, place: int) -> list[tuple[float, float]]:
+    """The points of the path in the colour of a curve, all its pieces."""
+    colour = f"var(--series-{place}, {SERIES[place]})"
+    paths = [one.get("d", "") for one in elements(drawn, "path") if f"stroke: {colour}" in one.get("style", "")]
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML] (\S+) (\S+)", max(paths, key=len))]
+
+
+def test_a_line_goes_through_its_points_and_stops_where_there_is_nothing() -> None:
+    x = tuple(float(n) for n in range(20))
+    y = tuple(None if n == 10 else float(n % 3) for n in range(20))
+    drawn = svg(figure(panel(Curve("a", x, y))))
+    points = line_of(drawn, 0)
+    assert len(points) == 19
+    steps = [(after[0] - before[0]) for before, after in itertools.pairwise(points)]
+    assert max(steps) == pytest.approx(2 * min(steps), rel=0.01)  # over the gap
+    heights = sorted({round(at[1]) for at in points})
+    assert len(heights) == 3
+    assert heights[1] - heights[0] == pytest.approx(heights[2] - heights[1], abs=1.5)
+
+
+def test_bars_stand_side_by_side_as_high_as_their_numbers() -> None:
+    names = ("tcn", "autoformer")
+    drawn = svg(figure(panel(Curve("a", names, (1.0, 2.0), "bars"), Curve("b", names, (4.0, None), "bars"))))
+    boxes = []
+    for place in (0, 1):
+        fill = f"fill: var(--series-{place}, {SERIES[place]})"
+        for path in elements(drawn, "path"):
+            if fill in path.get("style", "") and "clip-path" in ElementTree.tostring(path, encoding="unicode"):
+                corners = [(float(x), float(y)) for x, y in re.findall(r"[ML] (\S+) (\S+)", path.get("d", ""))]
+                across, up = zip(*corners, strict=True)
+                boxes.append((min(across), max(across), max(up) - min(up)))
+    first, second, other, *_ = boxes
+    assert second[2] == pytest.approx(2 * first[2], rel=0.02)
+    assert other[2] == pytest.approx(4 * first[2], rel=0.02)
+    assert first[1] == pytest.approx(other[0], abs=0.1)  # beside it
+    texts = [one.text for one in elements(drawn, "text")]
+    assert {"tcn", "autoformer", "a", "b"} <= set(texts)
+
+
+def test_a_band_lies_between_its_ends() -> None:
+    points = Curve("", (0.0, 1.0), (1.0, 3.0), "points")
+    drawn = svg(figure(panel(points, Curve("", (0.0, 1.0), (1.0, 1.0), "band", (3.0, 3.0)))))
+    low, high = (float(one.get("y", "")) for one in elements(drawn, "use") if SERIES[0] in one.get("style", ""))
+    (band,) = (one for one in elements(drawn, "use") if SERIES[1] in one.get("style", ""))
+    shape = next(one for one in elements(drawn, "path") if f"#{one.get('id')}" in band.attrib.values())
+    corners = {float(band.get("y", "")) + float(y) for y in re.findall(r"[ML] \S+ (\S+)", shape.get("d", ""))}
+    assert sorted(corners) == pytest.approx([high, low], abs=0.02)
+
+
+def test_many_curves_have_a_legend_below_and_room_for_it() -> None:
+    def height(count: int) -> float:
+        drawn = svg(figure(panel(*(Curve(f"curve {n}", (0.0, 1.0), (float(n), 1.0)) for n in range(count)))))
+        assert ("curve 0" in drawn) is (count > 1)
+        return float(ElementTree.fromstring(drawn).get("viewBox", "").split()[3])
+
+    assert height(1) < height(2) < height(8)
+
+
+def test_names_that_would_touch_are_turned() -> None:
+    def is_turned(names: tuple[str, ...]) -> bool:
+        drawn = svg(figure(panel(Curve("a", names, tuple(1.0 for _ in names), "bars"))))
+        label = next(one for one in elements(drawn, "text") if one.text == names[0])
+        return "rotate(-35" in label.get("transform", "")
+
+    assert not is_turned(("tcn", "gpt4ts"))
+    assert is_turned(("autoformer", "gpt4ts[gpt2-partial]", "tcn"))
