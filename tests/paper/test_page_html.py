@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from page_folder import FINDING, cells, write_results
 
-from ompb.bench.findings import Section
-from ompb.paper.page.html import NO_FINDING, results_page
+from ompb.bench.findings import Finding, Section
+from ompb.paper.catalogue import ANALYSES
+from ompb.paper.main import TABLES
+from ompb.paper.page.html import MISSING, results_page
 from ompb.paper.page.material import Material
 from ompb.paper.page.words import inline, table
 
@@ -75,9 +77,15 @@ def test_the_protocol_comes_first_and_everything_is_there(page: str) -> None:
 
 def test_without_findings_it_says_so(tmp_path: Path) -> None:
     text = results_page(Material.read(write_results(tmp_path, cells())))
-    assert inline(NO_FINDING) in text
+    absent = text[text.index(inline(MISSING)) :].partition("</p>")[0]
+    assert all((inline(one.title) in absent) is (one.name not in TABLES) for one in ANALYSES)
     assert "etth_all_split: etth, protocol one-step" in text  # made from the cells
     parsed(text)
+    findings = [Finding(one.name, f"About {one.name}", "Nothing.") for one in reversed(ANALYSES)]
+    whole = results_page(Material.read(write_results(tmp_path, cells(), findings)))
+    assert inline(MISSING) not in whole
+    places = [whole.rindex(f"About {one.name}") for one in ANALYSES]
+    assert places == sorted(places)
 
 
 def test_the_committed_results_make_a_page_below_five_megabytes() -> None:

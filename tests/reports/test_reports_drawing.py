@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ompb.bench.findings import Curve, Figure, Panel
-from ompb.reports.drawing import SERIES, svg
+from ompb.reports.drawing import SERIES, panel_svgs, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,15 +27,28 @@ def elements(drawn: str, tag: str) -> list[ElementTree.Element]:
     return list(ElementTree.fromstring(drawn).iter(SVG + tag))
 
 
-def test_each_panel_is_an_element_of_its_own() -> None:
+def test_each_panel_is_an_element_of_its_own_for_a_page() -> None:
     one = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
-    drawn = svg(figure(one, replace(one, title="another")))
-    both = [f"<svg{rest}" for rest in drawn.split("<svg")[1:]]
+    both = panel_svgs(figure(one, replace(one, title="another")))
     assert [ElementTree.fromstring(text).get("aria-label") for text in both] == ["A <title>", "another"]
+    drawn = "".join(both)
     names = re.findall(r'\sid="([^"]+)"', drawn)
     assert len(names) == len(set(names))
     used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', drawn))
     assert {one or other for one, other in used} <= set(names)
+
+
+def test_a_file_has_all_panels_two_in_a_row() -> None:
+    few = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
+    many = panel(*(Curve(str(n), (0.0, 1.0), (1.0, 2.0)) for n in range(6)))  # higher, for its legend
+    whole = ElementTree.fromstring(svg(figure(few, many, few)))
+    inner = [{name: float(one.get(name, "")) for name in ("x", "y", "width", "height")} for one in whole]
+    width, height = inner[0]["width"], inner[1]["height"]
+    assert [(one["x"], one["y"]) for one in inner] == [(0, 0), (width, 0), (0, height)]
+    assert height > inner[0]["height"]
+    size = [float(word) for word in whole.get("viewBox", "").split()]
+    assert size == pytest.approx([0, 0, 2 * width, height + inner[2]["height"]])
+    assert len(ElementTree.fromstring(svg(figure()))) == 0
 
 
 def test_the_same_figure_makes_the_same_text() -> None:

@@ -1,6 +1,6 @@
 """Figures that are plain values (`ompb.bench.findings`) as SVG, for light and dark pages, wide and narrow ones.
 
-A panel is an ``svg`` element of its own, so that a page may set panels side by side or below each other. Nothing is
+For a page, a panel is an ``svg`` element of its own, so that panels stand side by side or below each other. Nothing is
 painted behind them, and every colour is a variable of the page with the light page's value as default: ``--ink``,
 ``--soft``, ``--line``, and ``--series-0`` and so on for the curves.
 """
@@ -27,6 +27,13 @@ DASHES = ("-", "--", "-.", ":")  # for grey print, and for more curves than colo
 MARKERS = "os^Dv*"
 WIDTH_INCHES, AXES_INCHES, LEGEND_INCHES = 4.9, 3.1, 0.22  # so narrow that letters keep their size on a phone
 LABEL_LETTERS = 44  # that fit side by side below a panel
+ACROSS = 2  # panels in a row of a file
+_SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
+_WHOLE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt"
+ viewBox="0 0 {width:g} {height:g}">
+{panels}
+</svg>
+"""
 LOOK: Any = {
     **STYLE,
     "axes.edgecolor": SOFT,
@@ -50,9 +57,24 @@ VARIABLES: Final = {
 
 
 def svg(figure: Figure) -> str:
+    """The whole figure as one ``svg`` element, or file: panels from left to right, two in a row."""
+    drawn = panel_svgs(figure)
+    sizes = [tuple(map(float, _SIZE.findall(text)[0])) for text in drawn]
+    sized = list(zip(drawn, sizes, strict=True))
+    rows = [sized[first : first + ACROSS] for first in range(0, len(sized), ACROSS)]
+    placed, top = [], 0.0
+    for row in rows:
+        for column, (text, (width, height)) in enumerate(row):
+            place = f'<svg x="{column * width:g}" y="{top:g}" width="{width:g}" height="{height:g}" '
+            placed.append(text.replace("<svg ", place, 1))
+        top += max(height for _, (_, height) in row)
+    across = max((sum(width for _, (width, _) in row) for row in rows), default=0.0)
+    return _WHOLE.format(width=across, height=top, panels="\n".join(placed))
+
+
+def panel_svgs(figure: Figure) -> list[str]:
     """One ``svg`` element per panel, in order; the same figure makes the same text."""
-    drawn = (_panel_svg(panel, f"{figure.name}-{place}") for place, panel in enumerate(figure.panels))
-    return "\n".join(drawn)
+    return [_panel_svg(panel, f"{figure.name}-{place}") for place, panel in enumerate(figure.panels)]
 
 
 def _panel_svg(panel: Panel, prefix: str) -> str:
@@ -66,6 +88,7 @@ def _panel_svg(panel: Panel, prefix: str) -> str:
             canvas.legend(loc="outside lower center", ncols=columns)
         text = inline_svg(canvas, re.sub(r"[^A-Za-z0-9]+", "-", prefix))
     label = escape(panel.title or panel.y_label, quote=True)
+    text = re.sub(r'(<svg [^>]*?) width="[^"]*" height="[^"]*"', r"\1", text, count=1)  # where it stands decides
     return _themed(_rounded(text)).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 

@@ -15,6 +15,7 @@ from ompb.bench.findings import Figure, Finding, Section
 from ompb.bench.store import Store
 from ompb.paper import main
 from ompb.paper.analysis import Runs, Scope
+from ompb.paper.catalogue import ANALYSES
 from ompb.paper.page.clock import CLOCK, PROTOCOL
 from ompb.paper.page.headline import headline
 from ompb.paper.page.intervals import coverage, intervals
@@ -22,7 +23,7 @@ from ompb.paper.page.material import Material
 from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, history, made_by
 from ompb.paper.page.words import anchor, inline, paragraphs, table
-from ompb.reports.drawing import svg
+from ompb.reports.drawing import panel_svgs
 from ompb.reports.style import DARK, LIGHT, STYLE
 
 TITLE = "ompb: results"
@@ -30,10 +31,7 @@ MORE_DARK = (
     "--better: #6fbdf0; --worse: #f0955a; --tint: #22262b; --series-0: #5ab0ea; --series-1: #f0884a; "
     "--series-2: #2fc79a; --series-3: #dc9cc0; --series-4: #f0b93a; --series-5: #a9d9f5;"
 )
-NO_FINDING = (
-    "No analysis is here yet: the folder findings beside the cells is empty. Run them and export what they find with "
-    "`ompb bench export`, then make this page again."
-)
+MISSING = "Not here yet (`ompb bench run --analysis NAME`, then `ompb bench export`, and make this page again):"
 
 
 def results_page(material: Material) -> str:
@@ -123,15 +121,25 @@ def main_tables(material: Material) -> list[Finding]:
 
 
 def analyses(material: Material) -> list[Finding]:
-    """All findings but the main tables."""
-    return [finding for finding in material.findings if finding.analysis not in main.TABLES]
+    """All findings but the main tables, in the order of the catalogue."""
+    order = {analysis.name: place for place, analysis in enumerate(ANALYSES)}
+    others = (finding for finding in material.findings if finding.analysis not in main.TABLES)
+    return sorted(others, key=lambda finding: order.get(finding.analysis, len(order)))
 
 
 def _analyses(material: Material) -> str:
-    found = analyses(material)
-    if not found:
-        return f'<p class="missing">{inline(NO_FINDING)}</p>'
-    return "\n".join(f'<section id="{anchor(one.title)}">\n{_finding(one)}\n</section>' for one in found)
+    shown = "\n".join(f'<section id="{anchor(one.title)}">\n{_finding(one)}\n</section>' for one in analyses(material))
+    return f"{_missing(material)}\n{shown}"
+
+
+def _missing(material: Material) -> str:
+    """Which analyses of the catalogue have no finding."""
+    there = {*main.TABLES, *(finding.analysis for finding in material.findings)}
+    absent = [analysis.title for analysis in ANALYSES if analysis.name not in there]
+    if not absent:
+        return ""
+    words = f"{MISSING} {'; '.join(absent)}."
+    return f'<p class="missing">{inline(words)}</p>'
 
 
 def _finding(finding: Finding) -> str:
@@ -141,5 +149,6 @@ def _finding(finding: Finding) -> str:
 
 def _figure(figure: Figure) -> str:
     title = f"<strong>{inline(figure.title)}.</strong> " if figure.title else ""
+    panels = "\n".join(panel_svgs(figure))
     caption = f"<figcaption>{title}{inline(figure.caption)}</figcaption>"
-    return f'<figure id="{anchor(figure.name)}">\n<div class="panels">{svg(figure)}</div>\n{caption}\n</figure>'
+    return f'<figure id="{anchor(figure.name)}">\n<div class="panels">{panels}</div>\n{caption}\n</figure>'
