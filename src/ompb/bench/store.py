@@ -96,11 +96,14 @@ class Store:
 
     def steps(self, cell: Cell) -> Steps | None:
         """What `write_steps` kept; None if there is nothing."""
-        path = self._path(cell, "steps", "npz")
-        if not path.exists():
+        if not self.has_steps(cell):
             return None
-        with np.load(path) as file:
+        with np.load(self._path(cell, "steps", "npz")) as file:
             return {name: file[name] for name in file.files}
+
+    def has_steps(self, cell: Cell) -> bool:
+        """Whether `write_steps` kept anything of a cell."""
+        return self._path(cell, "steps", "npz").exists()
 
     def sweep(self) -> None:
         """Remove what runs that were killed long ago had half written."""

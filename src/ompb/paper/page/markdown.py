@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from ompb.bench.findings import Section
-from ompb.bench.tables import render
+from ompb.bench.render import render
 from ompb.files import replacing
 from ompb.paper.grid import OMPB
 from ompb.paper.page.headline import headline, with_block
