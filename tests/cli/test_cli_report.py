@@ -27,4 +27,4 @@ def test_pages_and_headline_of_the_committed_results(tmp_path: Path, capsys: pyt
     assert f"Written: {tmp_path / 'docs' / 'results.md'}\n" in answer.out
     assert readme.read_text() == (REPOSITORY / "README.md").read_text()
     readme.write_text("# No place\n")
-    assert_refused(ompb(capsys, "bench", "page", *words), "no place for the headline")
+    assert_refused(ompb(capsys, "bench", "page", *words), "no place for what is made")

@@ -67,7 +67,7 @@ def test_only_what_is_between_the_markers_is_replaced() -> None:
     once = with_block(text, "new")
     assert once == f"before\n{START}\n\nnew\n\n{END}\nafter\n"
     assert with_block(once, "new") == once
-    with pytest.raises(OptionError, match="no place for the headline"):
+    with pytest.raises(OptionError, match="no place for what is made"):
         with_block("before\n", "new")
 
 

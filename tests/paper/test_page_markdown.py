@@ -9,8 +9,10 @@ import pytest
 from page_folder import cells, write_results
 
 from ompb.errors import FormatError, OptionError
+from ompb.paper.catalogue import ANALYSES
+from ompb.paper.page.analyses import UNMEASURED, analyses_table, read_times
 from ompb.paper.page.headline import END, START, with_block
-from ompb.paper.page.markdown import pages, readme_block, write_pages
+from ompb.paper.page.markdown import analyses_block, pages, readme_block, write_pages
 from ompb.paper.page.material import Material
 
 REPOSITORY = Path(__file__).parents[2]
@@ -35,6 +37,23 @@ def test_the_pages_are_those_of_the_committed_cells(committed: Material) -> None
     for name, text in made.items():
         assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, AGAIN
     assert len(made["results.md"].splitlines()) <= 200
+
+
+def test_how_to_reproduce_names_every_analysis(committed: Material) -> None:
+    text = (REPOSITORY / "docs" / "reproducing.md").read_text(encoding="utf-8")
+    assert text == with_block(text, analyses_block(committed)), AGAIN
+    assert all(f"| `{analysis.name}` |" in text for analysis in ANALYSES)
+
+
+def test_times_are_shown_where_they_were_measured(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("analysis,scope,machine,time\ndelay,quick,two cores,3 min\ndelay,all,one GPU,2 h\n")
+    lines = {words[0]: words[-1] for words in analyses_table(read_times(path)).lines}
+    assert lines["`delay`"] == "quick: 3 min on two cores; all: 2 h on one GPU"
+    assert {words for name, words in lines.items() if name != "`delay`"} == {UNMEASURED}
+    path.write_text("analysis,time\ndelay,3 min\n")
+    with pytest.raises(FormatError, match="not a table of times"):
+        read_times(path)
 
 
 def test_notes_have_no_results_typed_by_hand(committed: Material) -> None:

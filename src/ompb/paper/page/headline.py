@@ -84,5 +84,5 @@ def with_block(text: str, block: str) -> str:
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not (start and end):
-        raise OptionError(f"the document has no place for the headline; put the lines {START!r} and {END!r} into it.")
+        raise OptionError(f"the document has no place for what is made; put the lines {START!r} and {END!r} into it.")
     return f"{before}{START}\n\n{block}\n\n{END}{after}"

@@ -144,7 +144,8 @@ def _missing(material: Material) -> str:
 
 def _finding(finding: Finding) -> str:
     figures = "\n".join(_figure(figure) for figure in finding.figures)
-    return f"<h3>{inline(finding.title)}</h3>\n{paragraphs(finding.text)}\n{figures}\n{_tables(finding.sections)}"
+    head = f'<h3 class="finding">{inline(finding.title)}</h3>'
+    return "\n".join((head, paragraphs(finding.text), figures, _tables(finding.sections)))
 
 
 def _figure(figure: Figure) -> str:

@@ -94,6 +94,6 @@ def _colour(word: str) -> str:
         away = float(word) - 1
     except ValueError:
         return ""
-    if abs(away) <= SLIGHT:
+    if abs(away) < SLIGHT + 1e-9:
         return ""
     return ("better" if away < 0 else "worse") + (" much" if abs(away) > MUCH else "")
