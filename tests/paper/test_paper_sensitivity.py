@@ -37,8 +37,9 @@ def test_every_value_can_be_made_and_the_default_keeps_its_name() -> None:
         assert "ompb-paper" in sweep.names("ompb-paper").values()
         assert {word for word, _ in printed.sensitivity(sweep.table)} == set(sweep.values)
     tau, draws, variance, _ = sensitivity.SWEEPS
-    assert tau.names("ompb")["3.0 (default)"] == "ompb"
+    assert tau.names("ompb")["3 (default)"] == "ompb"
     assert draws.names("ompb-paper")["5 (default)"] == "ompb-paper"
+    assert list(draws.names("ompb-paper")) == ["2", "4", "5 (default)", "8", "16", "32"]
     assert variance.names("ompb")["2"] == 'ompb[kind="freedman",variance_factor=2.0]'
 
 
@@ -52,7 +53,7 @@ def test_sweeps_beside_the_papers(tmp_path: Path) -> None:
         *("1.5000", "1.4375 [c]", "0.2500", "0.0000 [b]"),
     )
     assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375")
-    assert line(tau, "ompb", "honest", "3.0 (default)")[:2] == ("0.3000", "")
+    assert line(tau, "ompb", "honest", "3 (default)")[:2] == ("0.3000", "")
     assert line(draws, "ompb-paper", "one-step", "2")[-2:] == ("50.00", "102.15")
     assert line(draws, "ompb-paper", "one-step", "5 (default)")[-2:] == ("10.00", "")
     assert line(variance, "ompb-paper", "one-step", "1")[0] == "0.5000"

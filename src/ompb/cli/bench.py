@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -89,7 +90,9 @@ def _kind(cell: Cell) -> tuple[str, str, str]:
 
 
 def _values(cells: list[Cell], name: str) -> str:
-    return " ".join(str(value) for value in sorted({getattr(cell, name) for cell in cells}))
+    """Each once; of names with options the name alone."""
+    found = sorted({getattr(cell, name) for cell in cells})
+    return " ".join(dict.fromkeys(re.sub(r"\[.*\]$", "[...]", str(value)) for value in found))
 
 
 @app.command("table", help=TABLE_HELP)

@@ -19,7 +19,7 @@ ALL_SEEDS = (
     "Numbers are means over the seeds in the last column, which all methods of a block have run with; behind ± is the "
     "standard deviation over all seeds of that method. n counts forecasts."
 )
-PAPERS = f"The paper's numbers are of the {ONE_STEP} protocol and one seed; ratio is ours to the paper's."
+PAPERS = f"The paper's numbers are of the {ONE_STEP} protocol, it says nothing of seeds; ratio is ours to the paper's."
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,7 +11,7 @@ from ompb.bench.methods import unfit
 from ompb.bench.runner import Grid, conditions
 from ompb.bench.store import Cell, Store, export
 from ompb.datasets.benchmark import BenchmarkData, load
-from ompb.errors import InputError, OptionError
+from ompb.errors import InputError, OptionError, TooShortError
 from ompb.paper.analysis import Analysis, Runs, Scope
 
 FULL, QUICK = Scope(), Scope(quick=True)
@@ -19,7 +19,7 @@ FOLDER = "findings"
 
 
 def runnable(cells: Iterable[Cell], folder: Path | None = None) -> Grid:
-    """The cells that can be run with the data in a folder, and why others cannot: no data, or an unfit method."""
+    """The cells that can be run with the data in a folder, and why others cannot: no data, too few rows, unfit."""
     fit, left_out = [], {}
     data: dict[str, BenchmarkData | str] = {}
     for cell in cells:
@@ -43,7 +43,10 @@ def _data(name: str, folder: Path | None) -> BenchmarkData | str:
 def _obstacle(cell: Cell, data: BenchmarkData | str) -> str | None:
     if isinstance(data, str):
         return data
-    data.stream(cell.split, cell.horizon)  # raises if there is no window in it
+    try:
+        data.stream(cell.split, cell.horizon)
+    except TooShortError as error:
+        return str(error).rstrip(".")
     return unfit(cell.method, conditions(data, cell))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +46,8 @@ class Sweep:
         """The method with each value in turn; the default value leaves the name as it is."""
         values = dict(self.values)
         if self.defaults[method] not in values.values():
-            values[f"{self.defaults[method]} (default)"] = self.defaults[method]
+            values[f"{self.defaults[method]:g} (default)"] = self.defaults[method]
+            values = dict(sorted(values.items(), key=lambda item: item[1]))
         needs = self.needs if method == OMPB else {}
         return {
             word: with_options(method, **needs, **({} if value == self.defaults[method] else {self.option: value}))
@@ -166,14 +168,9 @@ def _section(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]],
         for word, name in sweep.names(method).items():
             ours = read.get(spot.cell(protocol, name))
             if ours is not None:
-                numbers = [
-                    shown_number
-                    for metric in sweep.metrics
-                    for shown_number in _numbers(
-                        metric, ours.get(metric), theirs.get((word, metric)) if method == PRESET else None, doubts
-                    )
-                ]
-                lines.append((method, protocol, word, *numbers))
+                papers = {metric: theirs.get((word, metric)) for metric in sweep.metrics if method == PRESET}
+                numbers = [_numbers(metric, ours.get(metric), papers.get(metric), doubts) for metric in sweep.metrics]
+                lines.append((method, protocol, word, *itertools.chain.from_iterable(numbers)))
     headings = [
         heading
         for metric in sweep.metrics
