@@ -1,4 +1,4 @@
-"""Finished cells by place and method, and comparisons that never mix seeds.
+"""Finished cells by place (a `Spot`) and method, and comparisons that never mix seeds.
 
 A method is held against ``ompb`` on the seeds that both have run with: a mean of three seeds never stands beside a
 single one. Cells of backbones and methods with options belong to analyses and are left out.
@@ -12,25 +12,10 @@ from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import Result
-from ompb.paper.grid import ORIGINAL, PRESET, TRIVIAL
+from ompb.paper.grid import OMPB, PUBLISHED, Spot
 
-OURS = "ompb"
-RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")
 INTERVALS_ONLY = ("aci", "dtaci")  # they leave the forecast of the backbone as it is
 SAME = 1e-4  # relative difference of errors that means nothing: one backbone run twice on a GPU made 1e-5
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """Where a method may run: all of a cell but protocol, method and seed."""
-
-    dataset: str
-    backbone: str
-    horizon: int
-    split: str
-
-    def __str__(self) -> str:
-        return f"{self.dataset} {self.backbone} {self.horizon} {self.split}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +36,16 @@ class Beside:
 class Grid:
     """Metrics by seed, of each place, protocol and method."""
 
-    cells: Mapping[tuple[Place, str, str], Mapping[int, Mapping[str, float]]]
+    cells: Mapping[tuple[Spot, str, str], Mapping[int, Mapping[str, float]]]
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Grid:
         """The cells of plain backbones and methods."""
-        cells: dict[tuple[Place, str, str], dict[int, Mapping[str, float]]] = {}
+        cells: dict[tuple[Spot, str, str], dict[int, Mapping[str, float]]] = {}
         for result in results:
             cell = result.cell
             if "@" not in cell.backbone and "[" not in cell.method:
-                place = Place(cell.dataset, cell.backbone, cell.horizon, cell.split)
+                place = Spot(cell.dataset, cell.backbone, cell.horizon, cell.split)
                 cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = result.metrics
         return cls(cells)
 
@@ -78,18 +63,18 @@ class Grid:
         return sorted({place.dataset for place, _, _ in self.cells})
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[Spot]:
         """In order."""
         return sorted({place for place, _, _ in self.cells})
 
-    def methods(self, place: Place, protocol: str = HONEST) -> list[str]:
+    def methods(self, place: Spot, protocol: str = HONEST) -> list[str]:
         """Those that have run at a place, by name."""
         return sorted(method for at, under, method in self.cells if (at, under) == (place, protocol))
 
-    def beside(self, place: Place, method: str, metric: str = "mae", protocol: str = HONEST) -> Beside | None:
+    def beside(self, place: Spot, method: str, metric: str = "mae", protocol: str = HONEST) -> Beside | None:
         """A method beside ``ompb``; None where it has not run."""
         found = self.cells.get((place, protocol, method), {})
-        ours = self.cells.get((place, HONEST, OURS), {})
+        ours = self.cells.get((place, HONEST, OMPB), {})
         common = sorted(found.keys() & ours.keys())
         seeds = common or sorted(found)
         if not seeds:
@@ -99,6 +84,5 @@ class Grid:
 
 
 def is_published(method: str) -> bool:
-    """Whether a method is somebody else's: neither ours, nor the paper's, nor trivial, nor a new training."""
-    own = (OURS, PRESET, ORIGINAL, *TRIVIAL, *RETRAINED, *INTERVALS_ONLY)
-    return method not in own and not method.startswith((f"{OURS}+", f"{PRESET}-"))
+    """Whether a method is somebody else's and forecasts."""
+    return method in PUBLISHED and method not in INTERVALS_ONLY

@@ -9,17 +9,17 @@ from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.errors import OptionError
 from ompb.paper import printed
-from ompb.paper.grid import ORIGINAL, PRESET, TRIVIAL
-from ompb.paper.page.compared import OURS, Grid, Place, is_published
+from ompb.paper.grid import OMPB, ORIGINAL, PRESET, TRIVIAL, Spot
+from ompb.paper.page.compared import Grid, is_published
 
-PLACES = tuple(Place("etth", "tcn", horizon, split) for horizon in (24, 96) for split in ("id", "ood"))
+PLACES = tuple(Spot("etth", "tcn", horizon, split) for horizon in (24, 96) for split in ("id", "ood"))
 START, END = "<!-- made by `ompb bench page` -->", "<!-- end of what `ompb bench page` made -->"
 
 
 def headline(grid: Grid) -> Section:
     """At most eight rows of MAE; behind each number, in brackets, that of ``ompb`` on the same seeds."""
     lines = [
-        _line(grid, OURS, f"**`{OURS}`**"),
+        _line(grid, OMPB, f"**`{OMPB}`**"),
         _line(grid, ORIGINAL, "bare TCN, frozen"),
         _line(grid, "retrain", "retrained as rows arrive"),
         _line(grid, PRESET, f"the paper's method, honestly (`{PRESET}`)"),
@@ -29,12 +29,12 @@ def headline(grid: Grid) -> Section:
         _printed(),
     ]
     return Section(
-        title="Headline: ETTh, TCN, mean absolute error",
+        title="ETTh, TCN, mean absolute error",
         notes=(
-            "In standard deviations of the source; ID is the end of ETTh1, OOD is ETTh2. In brackets: "
-            f"`{OURS}` on the same seeds. Every row but the last two learns from rows that have arrived. The last two "
-            "are of the paper's protocol, which shows a method all but the last of the rows it is about to be scored "
-            "on: no deployment has that.",
+            "In standard deviations of the source, the first four fifths of ETTh1. ID is its last fifth, OOD is ETTh2. "
+            f"In brackets: `{OMPB}` on the same seeds. Every row but the last two learns from rows that have arrived. "
+            "The last two are of the paper's protocol, which shows a method all but the last of the rows it is about "
+            "to be scored on: no deployment has that.",
         ),
         headings=("method", "seeds", *(f"{place.horizon} rows, {place.split.upper()}" for place in PLACES)),
         lines=tuple(line for line in lines if line),
@@ -50,7 +50,7 @@ def _line(grid: Grid, method: str, shown: str, protocol: str = HONEST) -> tuple[
     seeds = sorted({one.seeds for one in found if one})
     numbers = []
     for one in found:
-        ours = f" ({one.ours:.3f})" if one and one.ours is not None and method != OURS else ""
+        ours = f" ({one.ours:.3f})" if one and one.ours is not None and method != OMPB else ""
         numbers.append(f"{one.value:.3f}{ours}" if one else "")
     return shown, " or ".join(map(str, seeds)), *numbers
 
@@ -84,5 +84,5 @@ def with_block(text: str, block: str) -> str:
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not (start and end):
-        raise OptionError(f"the document has no place for the headline; put the lines {START!r} and {END!r} into it.")
+        raise OptionError(f"the document has no place for what is made; put the lines {START!r} and {END!r} into it.")
     return f"{before}{START}\n\n{block}\n\n{END}{after}"

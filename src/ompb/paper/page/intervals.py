@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.paper.page.compared import OURS, Grid
+from ompb.paper.grid import OMPB
+from ompb.paper.page.compared import Grid
 
 INTERVALS = {
     "coverage80": "80% coverage",
@@ -24,12 +25,12 @@ def coverage(grid: Grid) -> Section:
     """How often outcomes lie inside the intervals of ``ompb``, from the worst place to the best."""
     levels: dict[tuple[str, int], dict[str, list[float]]] = {}
     for (place, protocol, method), seeds in grid.cells.items():
-        if (protocol, method) == (HONEST, OURS):
+        if (protocol, method) == (HONEST, OMPB):
             found = levels.setdefault((place.dataset, place.horizon), {"coverage80": [], "coverage95": []})
             for name, values in found.items():
                 values += [metrics[name] for metrics in seeds.values() if name in metrics]
     return Section(
-        title=f"Coverage of the intervals of `{OURS}`",
+        title=f"Coverage of the intervals of `{OMPB}`",
         notes=(
             "The share of outcomes inside, in the cell where it is lowest, in the mean, and where it is highest, over "
             "backbones, splits and seeds. At long horizons, and on ILI, few outcomes of the far leads are known "

@@ -1,4 +1,4 @@
-"""The pages of results in the repository: a short one, one per data set with every number, and the README's headline."""
+"""The repository's pages of results: a short one, one per data set with every number, and the README's headline."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from pathlib import Path
 from ompb.bench.findings import Section
 from ompb.bench.render import render
 from ompb.files import replacing
-from ompb.paper.page.compared import OURS
+from ompb.paper.grid import OMPB
+from ompb.paper.page.analyses import analyses_table
 from ompb.paper.page.headline import headline, with_block
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Material
 from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, full_tables, history
 
+REPRODUCING = "reproducing.md"
 LISTED = 30  # losses on the short page
 
 HEAD = f"""# Results
@@ -22,10 +24,11 @@ HEAD = f"""# Results
 Made by `ompb bench page` from `results/`: do not edit. [Which command makes what](reproducing.md); the same with every
 table and figure as one page to sort and filter: `ompb report --out DIR`.
 
-Errors are in standard deviations of the source. Protocol *honest* is what a deployment has: at row t, a method has seen the
-rows up to t. *One-step*, that of the paper's main tables, shows a method the complete outcome of each forecast one step after
-it was issued: H - 1 of the H rows its next forecast is scored on. That is a leak, and the row *copy*, which adds the last
-residual it was shown, tells how much it is worth. Every comparison with `{OURS}` is over the seeds that both have.
+Errors are in standard deviations of the source. Protocol *honest* is what a deployment has: at row t, a method has seen
+the rows up to t. *One-step*, that of the paper's main tables, shows a method the complete outcome of each forecast one
+step after it was issued: H - 1 of the H rows its next forecast is scored on. That is a leak, and the row *copy*, which
+adds the last residual it was shown, tells how much it is worth. Every comparison with `{OMPB}` is over the seeds that
+both have.
 """
 DATASET_HEAD = """# Results on {dataset}
 
@@ -34,8 +37,14 @@ Made by `ompb bench page`: do not edit. What the protocols are: [results](result
 
 
 def write_pages(material: Material, docs: Path, readme: Path | None) -> list[Path]:
-    """Write every page, and the headline into the README; returns what was written."""
+    """Write every page; returns what was written.
+
+    The README gets its headline and, where it exists, the page on how to reproduce them its table of analyses.
+    """
     texts = {docs / name: text for name, text in pages(material).items()}
+    how = docs / REPRODUCING
+    if how.exists():
+        texts[how] = with_block(how.read_text(encoding="utf-8"), analyses_block(material))
     if readme is not None:
         texts[readme] = with_block(readme.read_text(encoding="utf-8"), readme_block(material))
     for path, text in texts.items():
@@ -66,6 +75,11 @@ def readme_block(material: Material) -> str:
     section = headline(material.grid)
     table = render([dataclasses.replace(section, notes=())], "markdown").partition("\n\n")[2]
     return "\n".join((f"{section.title}:", "", table, "", *section.notes))
+
+
+def analyses_block(material: Material) -> str:
+    """The table of all analyses."""
+    return render([analyses_table(material.times)], "markdown").partition("\n\n")[2]
 
 
 def _short_page(material: Material) -> str:

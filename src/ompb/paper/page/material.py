@@ -1,15 +1,18 @@
-"""What a folder of results holds: exported cells, findings, notes, aims, and cells of runs with a history."""
+"""What a folder of results holds: exported cells, findings, notes, aims, times, and cells of runs with a history."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ompb.bench.findings import Finding
 from ompb.bench.store import Result, exported
 from ompb.errors import FormatError, OptionError
-from ompb.paper.page.compared import Grid, Place
+from ompb.paper.grid import Spot
+from ompb.paper.page.analyses import read_times
+from ompb.paper.page.compared import Grid
 
 CELLS = "cells.csv"
 
@@ -18,7 +21,7 @@ CELLS = "cells.csv"
 class Aim:
     """An error that was aimed at before the runs, as a mean over seeds."""
 
-    place: Place
+    place: Spot
     metric: str
     value: float
 
@@ -33,10 +36,11 @@ class Material:
     notes: str = ""
     aims: tuple[Aim, ...] = ()
     history: Grid | None = None  # runs whose memory was filled before the stream
+    times: Mapping[str, str] = field(default_factory=dict)  # of analyses, in words
 
     @classmethod
     def read(cls, folder: Path) -> Material:
-        """The files cells.csv and made.csv, and those of findings/*.json, notes.md, aims.csv and history that exist.
+        """The files cells.csv and made.csv, and what there is of findings, notes.md, aims.csv, times.csv and history.
 
         Raises `FormatError` for a file that is not what its name says, `OptionError` where there is no cell.
         """
@@ -51,6 +55,7 @@ class Material:
             notes.read_text(encoding="utf-8") if notes.exists() else "",
             _aims(folder / "aims.csv"),
             Grid.of(exported(history)) if history.exists() else None,
+            read_times(folder / "times.csv"),
         )
 
 
@@ -61,7 +66,7 @@ def _aims(path: Path) -> tuple[Aim, ...]:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(
                 Aim(
-                    Place(line["dataset"], line["backbone"], int(line["horizon"]), line["split"]),
+                    Spot(line["dataset"], line["backbone"], int(line["horizon"]), line["split"]),
                     line["metric"],
                     float(line["aim"]),
                 )

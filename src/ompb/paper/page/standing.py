@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.paper.grid import ORIGINAL, TRIVIAL
-from ompb.paper.page.compared import INTERVALS_ONLY, OURS, SAME, Grid, Place, is_published
+from ompb.paper.grid import OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
+from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
 LOST = 1.005  # times the error of another method: what counts as losing to it
@@ -23,16 +23,16 @@ def against_each_kind(grid: Grid) -> Section:
         "bare backbone": [ORIGINAL],
         "best trivial reference": list(TRIVIAL),
         "best published method": sorted({name for _, _, name in grid.cells if is_published(name)}),
-        "paper's method": ["ompb-paper"],
-        "retrained backbone": ["retrain", "retrain-warm"],
+        "paper's method": [PRESET],
+        "retrained backbone": [name for name in RETRAINED if OMPB not in name],
     }
     lines = [_short_line(grid, kind, methods) for kind, methods in kinds.items()]
     return Section(
-        title=f"`{OURS}` against each kind of rival",
+        title=f"`{OMPB}` against each kind of rival",
         notes=(
             "A place is a data set, backbone, horizon and split. Both sides are means over the seeds that both have; "
             "of several rivals the best at that place counts, which is more than anyone can choose beforehand. "
-            f"Ratio is the MAE of `{OURS}` relative to the rival's; worse counts places where it is above {LOST}.",
+            f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is above {LOST}.",
         ),
         headings=("rival", "places", "median ratio", "largest ratio", "worse in"),
         lines=tuple(line for line in lines if line),
@@ -58,22 +58,22 @@ def losses(grid: Grid) -> Section:
     for place in grid.places:
         for method in grid.methods(place):
             one = grid.beside(place, method)
-            if method != OURS and one and one.ratio and one.ours and one.ratio > LOST:
+            if method != OMPB and one and one.ratio and one.ours and one.ratio > LOST:
                 shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.3f}")
                 found.append((one.ratio, (*_words(place), method, *shown)))
     return Section(
-        title=f"Where `{OURS}` loses",
+        title=f"Where `{OMPB}` loses",
         notes=(
             f"Every method whose MAE is lower, by a ratio above {LOST}; means over the seeds that both have. "
             "Ratio is ours to theirs.",
         ),
-        headings=("data set", "backbone", "horizon", "split", "better method", "seeds", OURS, "it", "ratio"),
+        headings=("data set", "backbone", "horizon", "split", "better method", "seeds", OMPB, "it", "ratio"),
         lines=tuple(line for _, line in sorted(found, reverse=True)),
         keys=5,
     )
 
 
-def _words(place: Place) -> tuple[str, str, str, str]:
+def _words(place: Spot) -> tuple[str, str, str, str]:
     return place.dataset, place.backbone, str(place.horizon), place.split
 
 
@@ -88,10 +88,10 @@ def ranking(grid: Grid, title: str) -> Section:
             "In each cell (place and seed) the methods that have run there are ranked by MAE; errors within "
             f"{SAME:.2%} tie. Rank is the mean share of the other methods that are better: 0 is best. MAE / bare is "
             "the mean error relative to the bare backbone, beside that of "
-            f"`{OURS}` in the same cells; harm counts cells more than {HARM - 1:.0%} worse than bare. Where cells "
+            f"`{OMPB}` in the same cells; harm counts cells more than {HARM - 1:.0%} worse than bare. Where cells "
             "differ, so do their difficulty and the rivals: then the last columns tell more than the rank.",
         ),
-        headings=("method", "cells", "rank", "MAE / bare", f"{OURS} / bare", "harm", f"{OURS} better in"),
+        headings=("method", "cells", "rank", "MAE / bare", f"{OMPB} / bare", "harm", f"{OMPB} better in"),
         lines=tuple(
             (name, str(len(have[name])), f"{ranks[name]:.3f}", *_against(name, have[name]))
             for name in sorted(have, key=lambda name: (ranks[name], name))
@@ -102,7 +102,7 @@ def ranking(grid: Grid, title: str) -> Section:
 
 def _ranked(grid: Grid) -> list[Errors]:
     """Errors by method, of each cell in which the bare backbone and another method that forecasts have run."""
-    cells: dict[tuple[Place, int], dict[str, float]] = {}
+    cells: dict[tuple[Spot, int], dict[str, float]] = {}
     for (place, protocol, method), seeds in grid.cells.items():
         if protocol == HONEST and method not in INTERVALS_ONLY:
             for seed, metrics in seeds.items():
@@ -126,9 +126,9 @@ def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     """How a method compares with the bare backbone, and with ours where both have run."""
     ratios = [errors[name] / errors[ORIGINAL] for errors in cells]
     harmed = sum(ratio > HARM for ratio in ratios)
-    both = [errors for errors in cells if OURS in errors and name != OURS]
-    ours = statistics.fmean(errors[OURS] / errors[ORIGINAL] for errors in both) if both else None
-    won = sum(errors[OURS] < errors[name] for errors in both)
+    both = [errors for errors in cells if OMPB in errors and name != OMPB]
+    ours = statistics.fmean(errors[OMPB] / errors[ORIGINAL] for errors in both) if both else None
+    won = sum(errors[OMPB] < errors[name] for errors in both)
     return (
         f"{statistics.fmean(ratios):.3f}",
         "" if ours is None else f"{ours:.3f}",

@@ -7,17 +7,15 @@ from collections.abc import Iterable, Sequence
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Result
-from ompb.paper import printed
 from ompb.paper.beside import Doubts
-from ompb.paper.grid import PAPERS_DATA, paper_backbone, paper_dataset
-from ompb.paper.main import FIRST as FIRST_METHODS
-from ompb.paper.main import IN_PAPER
-from ompb.paper.page.compared import OURS, Beside, Grid, Place
+from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
+from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
+from ompb.paper.page.compared import Beside, Grid
 from ompb.paper.page.material import Aim
+from ompb.paper.printed import Number, accuracy
 
 METRICS = ("mae", "mse")
-MAIN_TABLES = {"etth": "etth_all_split", "ili": "ili_results", "weather": "weather_all_split"}
-HISTORY = f"{OURS}+history"
+HISTORY = f"{OMPB}+history"
 
 
 def full_tables(grid: Grid, dataset: str) -> list[Section]:
@@ -32,8 +30,8 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
     return Section(
         title=f"{dataset}: {metric.upper()}",
         notes=(
-            f"Honest: means over the seeds that a method shares with `{OURS}`, whose mean over the same seeds stands "
-            f"beside; ratio is that of `{OURS}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
+            f"Honest: means over the seeds that a method shares with `{OMPB}`, whose mean over the same seeds stands "
+            f"beside; ratio is that of `{OMPB}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
             "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
             "many, honest and one-step.",
             *stands_in,
@@ -46,7 +44,7 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
             "method",
             "seeds",
             "honest",
-            OURS,
+            OMPB,
             "ratio",
             "one-step",
             "paper",
@@ -56,21 +54,21 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
     )
 
 
-def _rows(grid: Grid, place: Place) -> list[str]:
+def _rows(grid: Grid, place: Spot) -> list[str]:
     """The methods of a place: ours and the trivial ones first."""
     names = {*grid.methods(place), *grid.methods(place, ONE_STEP)}
-    first = [name for name in FIRST_METHODS if name in names]
+    first = [name for name in FIRST if name in names]
     return first + sorted(names - set(first))
 
 
-def _line(grid: Grid, place: Place, method: str, metric: str, doubts: Doubts) -> tuple[str, ...]:
+def _line(grid: Grid, place: Spot, method: str, metric: str, doubts: Doubts) -> tuple[str, ...]:
     honest, early = (grid.beside(place, method, metric, protocol) for protocol in (HONEST, ONE_STEP))
     theirs = _printed(place, method, metric)
     ratio = early.value / float(theirs) if early and theirs and place.dataset in PAPERS_DATA else None
     return (
         *(place.backbone, str(place.horizon), place.split, method),
         " / ".join(str(one.seeds) if one else "0" for one in (honest, early)),
-        *_beside(honest, is_ours=method == OURS),
+        *_beside(honest, is_ours=method == OMPB),
         f"{early.value:.4f}" if early else "",
         doubts.shown(theirs),
         "" if ratio is None else f"{ratio:.3f}",
@@ -85,22 +83,19 @@ def _beside(one: Beside | None, *, is_ours: bool) -> tuple[str, str, str]:
     return f"{one.value:.4f}", f"{one.ours:.4f}", f"{one.ratio:.3f}"
 
 
-def _printed(place: Place, method: str, metric: str) -> printed.Number | None:
-    if method == OURS:
+def _printed(place: Spot, method: str, metric: str) -> Number | None:
+    if method == OMPB:
         return None  # the paper's method of that name is ompb-paper here
-    dataset = paper_dataset(place.dataset)
-    if dataset not in MAIN_TABLES:
-        return None
-    numbers = printed.accuracy(MAIN_TABLES[dataset])
-    named = IN_PAPER.get(method, method)
-    return numbers.get((dataset, paper_backbone(place.backbone), named, place.horizon, place.split, metric))
+    tables = [table for table, datasets in TABLES.items() if place.dataset in datasets]
+    numbers = [of_paper(accuracy(table), place, IN_PAPER.get(method, method)) for table in tables]
+    return next((found[metric] for found in numbers if metric in found), None)
 
 
 def aims(grid: Grid, wanted: Iterable[Aim]) -> Section:
     """What was aimed at and what came of it."""
     lines = []
     for aim in wanted:
-        reached = grid.beside(aim.place, OURS, aim.metric)
+        reached = grid.beside(aim.place, OMPB, aim.metric)
         if reached:
             words = (aim.place.dataset, aim.place.backbone, str(aim.place.horizon), aim.place.split, aim.metric.upper())
             verdict = "met" if reached.value <= aim.value else "missed"
@@ -108,7 +103,7 @@ def aims(grid: Grid, wanted: Iterable[Aim]) -> Section:
     return Section(
         title="What we aimed at",
         notes=("Set before the runs.",),
-        headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OURS, "aim", ""),
+        headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OMPB, "aim", ""),
         lines=tuple(lines),
         keys=5,
     )
@@ -129,7 +124,7 @@ def history(grid: Grid) -> Section:
             "MAE where the source may fill the memory before the first forecast, with networks trained anew. Ratio: "
             "with history to without.",
         ),
-        headings=("data set", "backbone", "horizon", "split", "seeds", OURS, HISTORY, "ratio"),
+        headings=("data set", "backbone", "horizon", "split", "seeds", OMPB, HISTORY, "ratio"),
         lines=tuple(lines),
     )
 
@@ -145,4 +140,4 @@ def made_by(results: Sequence[Result]) -> Section:
         for by, found in sorted(made.items())
     ]
     headings = ("commit", "device", "versions", "data sets", "cells")
-    return Section("What made the cells", (), headings, tuple(lines))
+    return Section("Commits, devices and versions", (), headings, tuple(lines))
