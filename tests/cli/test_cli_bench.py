@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from tables_on_disk import assert_refused, ompb, stamps
 
+from ompb.bench.findings import Curve, Figure, Finding, Panel
 from ompb.datasets.etth import CHANNELS
 
 ROWS, HORIZON = 700, 4
@@ -49,12 +50,15 @@ def test_run_list_table_and_export(folder: Path, tmp_path: Path, capsys: pytest.
     table = ompb(capsys, "bench", "table", "etth_all_split", "--store", store, "--format", "markdown")
     assert table.code == 0
     assert table.out.count("### etth_all_split: etth, protocol ") == 2
-    assert table.out.count("LEAKS: this protocol shows a method H-1 of the H rows it is scored on.") == 1
+    assert table.out.count("LEAKS: a delay of 1 shows a method H-1 of the H rows it is scored on.") == 1
 
     out = tmp_path / "cells.csv"
     exported = ompb(capsys, "bench", "export", "--store", store, "--out", out)
-    assert exported.out == f"96 numbers: {out}\n"
-    assert len(pl.read_csv(out)) == 96
+    finding = tmp_path / "findings" / "etth_all_split.json"
+    assert exported.out == f"32 cells: {out}\nFinding: {finding}\n"
+    assert Finding.read(finding).made_from["cells"] == 32
+    assert len(pl.read_csv(out)) == 32
+    assert pl.read_csv(tmp_path / "made.csv").columns == ["id", "commit", "device", "versions"]
 
 
 def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(
@@ -109,19 +113,92 @@ def test_bad_choices_are_refused(
     assert_refused(ompb(capsys, "bench", "run", *arguments, "--folder", folder, "--store", tmp_path), words)
 
 
-def test_a_table_needs_a_known_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert_refused(ompb(capsys, "bench", "table", "main", "--store", tmp_path), "no table 'main'", "ili_results")
+def test_an_analysis_from_its_cells_to_its_picture(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    store, results = tmp_path / "store", tmp_path / "results"
+    words = ("bench", "run", "--analysis", "delay", "--quick", "--folder", folder, "--store", store)
+    chosen = (*words, "--method", "original", "copy", "--protocol", "honest", "delay=12")
+    assert "3 cells finished, 0 were there already" in ompb(capsys, *chosen).out
+    assert "0 cells finished, 3 were there already" in ompb(capsys, *chosen).out
+
+    listed = ompb(capsys, "bench", "list", "--store", store).out
+    (line,) = (line for line in listed.splitlines() if line.startswith("delay "))
+    assert line.split() == ["delay", "0", "/", "168", "3", "/", "19"]  # ILI has no profile
+    (line,) = (line for line in listed.splitlines() if line.startswith("partial "))
+    assert line.split()[4:] == ["2", "/", "17"]  # cells are shared
+
+    table = ompb(capsys, "bench", "table", "delay", "--store", store, "--results", results)
+    assert "LEAKS: a delay of 12" in table.out
+    assert "Missing: 16 of 19 cells" in table.out
+    assert "copy      H/2" in table.out
+
+    picture = tmp_path / "delay.svg"
+    assert ompb(capsys, "bench", "figure", "delay", "--out", picture, "--store", store).out == f"Figure: {picture}\n"
+    assert "<svg" in picture.read_text(encoding="utf-8")
+
+    written = ompb(capsys, "bench", "export", "--store", store, "--out", results / "cells.csv").out
+    assert f"Finding: {results / 'findings' / 'delay.json'}" in written
+    again = ompb(capsys, "bench", "table", "delay", "--store", tmp_path / "none", "--results", results)
+    assert again.out == table.out
 
 
-def test_an_empty_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMPB_PAPER", raising=False)
-    assert "0 finished cells" in ompb(capsys, "bench", "list", "--store", tmp_path).out
-    table = ompb(capsys, "bench", "table", "ili_results", "--store", tmp_path)
-    assert "these are ours alone" in table.out
+def test_what_of_an_analysis_cannot_be_run_is_said(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bench", "run", "--analysis", "ili_results", "--method", "last", "--seed", 0, "--quick")
+    answer = ompb(capsys, *words, "--folder", folder, "--store", tmp_path)
+    assert answer.out.startswith("last left out: ")
+    assert "ILINet" in answer.out
+    assert "0 cells finished, 0 were there already, 0 failed" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--analysis", "main"), "no analysis 'main'; accepted: etth_all_split"),
+        (("--analysis", "delay", "--dataset", "weather-5k"), "'delay' needs no cell of this choice"),
+        (("--dataset", "etth"), "pass --dataset and --backbone, or --analysis"),
+        (("--dataset", "etth", "--backbone", "ridge", "--quick"), "--quick is for an analysis"),
+    ],
+)
+def test_bad_choices_of_analyses_are_refused(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused(ompb(capsys, "bench", "run", *words, "--store", tmp_path), said)
+
+
+def test_a_table_or_figure_needs_a_known_name_and_something_to_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ("--store", tmp_path, "--results", tmp_path)
+    assert_refused(ompb(capsys, "bench", "table", "main", *places), "no analysis 'main'", "ili_results")
+    said = "ompb bench run --analysis ili_results --quick"
+    assert_refused(ompb(capsys, "bench", "table", "ili_results", *places), "no cell of the analysis", said)
+    finding = Finding("ili_results", "", "", made_from={"cells": 1})
+    finding.write(tmp_path / "findings" / "ili_results.json")
+    drawn = ompb(capsys, "bench", "figure", "ili_results", "--out", tmp_path / "none.svg", *places)
+    assert_refused(drawn, "'ili_results' has no figure")
+
+
+def test_several_figures_bear_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    panel = Panel("", "x", "y", (Curve("c", (0.0, 1.0), (0.0, 1.0)),))
+    figures = tuple(Figure(name, name, "", (panel,)) for name in ("one", "two"))
+    Finding("delay", "", "", figures=figures).write(tmp_path / "findings" / "delay.json")
+    places = ("--store", tmp_path, "--results", tmp_path)
+    answer = ompb(capsys, "bench", "figure", "delay", "--out", tmp_path / "d.svg", *places)
+    assert [Path(line.removeprefix("Figure: ")).name for line in answer.out.splitlines()] == ["d-one.svg", "d-two.svg"]
+
+
+def test_an_empty_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = ompb(capsys, "bench", "list", "--store", tmp_path).out
+    assert "0 finished cells" in listed
+    assert "Methods: original" in listed
 
 
 def test_bench_alone_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     answer = ompb(capsys, "bench")
     assert answer.code == 0
-    for command in ("run", "list", "table", "export"):
+    for command in ("run", "list", "table", "figure", "export", "page"):
         assert command in answer.out

@@ -86,7 +86,7 @@ class Grid:
                     Clock(protocol, horizon)  # raises if there is no such protocol
                     checks.seed("seed", seed)
                     cell = Cell(dataset, backbone, horizon, split, protocol, name, seed)
-                    reason = unfit(name, _conditions(data, cell))
+                    reason = unfit(name, conditions(data, cell))
                     if reason is None:
                         cells.append(cell)
                     elif ALL in methods:
@@ -261,7 +261,7 @@ class _PreparedMethod:
         """What the source teaches the method of a cell."""
         data = load(cell.dataset, run_context.folder)
         task = Task(
-            **vars(_conditions(data, cell)),
+            **vars(conditions(data, cell)),
             source=Scaler.fit(data.source).standardise(data.source),
             source_base=np.load(base.files[SOURCE], mmap_mode="r"),
             seed=cell.seed,
@@ -329,7 +329,8 @@ def _blaming_method(cell: Cell) -> AbstractContextManager[None]:
     return blaming(f"the method {cell.method!r}", outside=method_code(cell.method) is not None)
 
 
-def _conditions(data: BenchmarkData, cell: Cell) -> Conditions:
+def conditions(data: BenchmarkData, cell: Cell) -> Conditions:
+    """What a method of a cell has to work under."""
     return Conditions(
         context=data.context,
         horizon=cell.horizon,

@@ -16,7 +16,7 @@ with extra("cli", needed_by="the command line"):
     import rich as _rich  # noqa: F401
     import typer
 
-from ompb.cli import bench, data, demo, run, shift
+from ompb.cli import bench, data, demo, report, run, shift
 
 INTERRUPTED = 130  # the exit code by which typer tells of an interrupt
 
@@ -37,6 +37,7 @@ app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, pretty
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("shift", help=shift.HELP)(shift.shift)
+app.command("report", help=report.HELP)(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 

@@ -67,7 +67,7 @@ class OnlineAdaptedHead:
         if self._seen == 0:
             raise StaleRowError("an outcome came before any forecast; call forecast() on the stream's window first.")
         windows = torch.cat([self._replay, self._ring[: self._seen], rows[None]])
-        terms = [self._step(windows, target) for _ in range(self._moving.settings.steps)]
+        terms = [self._step(windows, target) for _ in range(self._moving.looks)]
         return terms[0]
 
     def _step(self, windows: Tensor, target: Tensor) -> Terms:

@@ -38,13 +38,22 @@ class MovingHead:
             law = self._head.law()
             self._residual_variance = (outcomes - law.forecast(inputs)).square().mean(dim=1)  # (C, H)
             self.objective = Objective.at_start(
-                law, inputs, outcomes, self._noise(SCALE_DRAWS), tau_d, settings.kind, settings.delta
+                law,
+                inputs,
+                outcomes,
+                self._noise(SCALE_DRAWS),
+                tau_d,
+                settings.kind,
+                settings.delta,
+                tau_d_factor=settings.tau_d_factor,
+                variance_factor=settings.variance_factor,
+                mode=settings.disagreement,
             )
 
     @property
     def gate(self) -> float:
         """s, in (0, 1)."""
-        return torch.sigmoid(self._head.logit).item()
+        return self._head.gate.item()
 
     def forecast(self, inputs: Tensor) -> tuple[Floats, Floats]:
         """Mean and standard deviation, each (H, C), for the inputs (C, 1, H + 1) of a window."""
@@ -54,12 +63,19 @@ class MovingHead:
             sd = (variance + self._residual_variance).sqrt()
         return _array(mean), _array(sd)
 
+    @property
+    def looks(self) -> int:
+        """How often the loss of an outcome is read: once for each step, and once if there are none."""
+        return max(1, self.settings.steps)
+
     def step(self, objective: Objective, probes: Tensor, inputs: Tensor, outcome: Tensor) -> Terms:
-        """One Adam step; returns the terms before it. See `Objective.terms` for the shapes."""
+        """One Adam step, if any are to be taken; returns the terms before it. See `Objective.terms` for the shapes."""
         terms = objective.terms(self._head, probes, self._noise(self.settings.draws), inputs, outcome)
-        self._adam.zero_grad()
-        terms.loss.backward()  # type: ignore[no-untyped-call]
-        self._adam.step()
+        if self.settings.steps:
+            self._adam.zero_grad()
+            loss = terms.loss if self.settings.certified else terms.supervised
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._adam.step()
         return Terms(*(term.detach() for term in terms))
 
     def window(self, values: ArrayLike, name: str) -> Tensor:

@@ -55,7 +55,7 @@ class GradientHead:
         inputs, by_channel = as_inputs(z), y.permute(2, 0, 1).contiguous()
         generator = torch.Generator().manual_seed(settings.seed)
         kept = torch.randperm(len(z), generator=generator)[: settings.replay].sort().values.to(device)
-        head = Head.fresh(z.shape[2], z.shape[1], settings.log_sd, settings.logit, device)
+        head = Head.fresh(z.shape[2], z.shape[1], settings.log_sd, settings.logit, device, settings.gated)
         losses = _train(head, inputs, by_channel, settings, generator, progress)
         return cls(head, kept, inputs[:, kept], by_channel[:, kept], settings, losses)
 
@@ -97,7 +97,7 @@ class OnlineGradientHead:
         if self._seen == 0:
             raise StaleRowError("an outcome came before any forecast; call forecast() on the stream's window first.")
         probes = torch.cat([moving.objective.squares, self._ring[:, : self._seen]], dim=1)
-        terms = [moving.step(moving.objective, probes, inputs, target) for _ in range(moving.settings.steps)]
+        terms = [moving.step(moving.objective, probes, inputs, target) for _ in range(moving.looks)]
         return terms[0]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from ompb import checks
+from ompb.core.certificate.disagreement import DisagreementMode
 from ompb.core.certificate.kinds import Kind
 
 
@@ -40,14 +41,23 @@ class PaperPreset:
     seed: int = 0
     device: str = "cpu"
 
+    # what the paper takes away or turns; ``steps`` = 0 is the head as the source left it
+    gated: bool = True  # False: s = 1 for ever
+    certified: bool = True  # False: online only the error on the newest outcome is descended
+    tau_d_factor: float = 1.0  # on the disagreement's scale
+    variance_factor: float = 1.0  # on the variance that "freedman" and "subgamma" estimate
+    disagreement: DisagreementMode = "clipped"
+
     def __post_init__(self) -> None:
-        checks.check_fields(self, checks.count, "batch", "steps", "replay", "ring")
-        checks.check_fields(self, partial(checks.count, least=0), "epochs")
+        checks.check_fields(self, checks.count, "batch", "replay", "ring")
+        checks.check_fields(self, partial(checks.count, least=0), "epochs", "steps")
         checks.check_fields(self, partial(checks.count, least=2), "draws")
-        checks.check_fields(self, checks.positive, "offline_rate", "online_rate")
+        checks.check_fields(self, checks.positive, "offline_rate", "online_rate", "tau_d_factor", "variance_factor")
         checks.check_fields(self, checks.share, "delta")
         checks.check_fields(self, checks.seed, "seed")
+        checks.check_fields(self, checks.flag, "gated", "certified")
         checks.choice("kind", self.kind, Kind.tags)
+        checks.choice("disagreement", self.disagreement, get_args(DisagreementMode))
         if self.disagreement_scale != "auto":
             accepted = "'auto', or a positive number"
             checks.number("disagreement_scale", self.disagreement_scale, accepted, 0, math.inf, ends=(False, False))

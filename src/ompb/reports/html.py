@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from html import escape
 from importlib.metadata import version
-from io import StringIO
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ompb.core.record import RAREST
 from ompb.episodes import Episode
 from ompb.names import listed
-from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save, warning_figure
+from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
+from ompb.reports.inline import inline_svg
+from ompb.reports.style import STYLE
 from ompb.reports.summary import COLUMNS, LARGE_ERROR, realised_sentence, share_above_sentence, three_decimals
 from ompb.settings import Settings
 from ompb.studies import BARE, OMPB, PhaseScores, Study
 from ompb.times import shown
 from ompb.types import Certificate
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c1f23; --soft: #5c6570; --line: #d9dee3; --page: #fbfbfa; --mark: #0072b2; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ea; --soft: #a3abb3; --line: #3b4148; --page: #17191c; --mark: #56b4e9; }
-}
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--page); color: var(--ink);
-  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .3rem; }
-h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; }
-h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
-p, ul { margin: .5rem 0; max-width: 44rem; }
-.soft, figcaption, footer { color: var(--soft); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .32rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
-th { font-weight: 600; color: var(--soft); }
-tr.ours td { font-weight: 600; color: var(--mark); }
-table.plain td { white-space: normal; overflow-wrap: anywhere; text-align: left; }
-table.plain td:first-child { color: var(--soft); width: 12rem; }
-figure { margin: 1.4rem 0 2rem; }
-figure svg { display: block; box-sizing: border-box; width: 100%; height: auto; padding: .6rem; background: #fff;
-  border: 1px solid var(--line); border-radius: 6px; }
-figcaption { margin-top: .5rem; max-width: 44rem; }
-summary { cursor: pointer; color: var(--soft); }
-footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; font-size: .9rem; }
-"""
-
 
 # Episodes of warnings in the table.
 LISTED = 20
@@ -218,19 +188,7 @@ def _figures(study: Study) -> str:
 
 
 def _figure(figure: Figure, caption: str, number: int) -> str:
-    return f"<figure>\n{_inline_svg(figure, number)}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
-
-
-def _inline_svg(figure: Figure, number: int) -> str:
-    """The figure as an ``svg`` element whose identifiers clash with no other figure's."""
-    buffer = StringIO()
-    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    # Text stays text: smaller, and it can be searched and read aloud.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ompb"}):
-        save(figure, buffer, format="svg", metadata=metadata)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    return re.sub(r'(\sid="|href="#|url\(#)', rf"\1figure{number}-", svg)
+    return f"<figure>\n{inline_svg(figure, f'figure{number}')}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
 
 
 # Guarantees

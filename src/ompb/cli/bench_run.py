@@ -1,0 +1,173 @@
+"""``ompb bench run``: the cells of a choice or of an analysis, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from ompb.bench.added import add_file
+from ompb.bench.backbones import GPT4TS, RunContext, backbone_label, backbone_names
+from ompb.bench.protocols import ACCEPTED, HONEST
+from ompb.bench.runner import ALL, Grid, run
+from ompb.bench.store import Cell, Store
+from ompb.cli.console import progress, say
+from ompb.datasets.benchmark import NAMES
+from ompb.errors import OptionError
+from ompb.paper.analysis import Analysis, Scope
+from ompb.paper.catalogue import ANALYSES, find
+from ompb.paper.running import runnable
+
+STORE = Path("results/store")
+Place = Annotated[Path, typer.Option("--store", metavar="DIR", help="Folder of the results.")]
+
+HELP = f"""Run every cell of a choice, or of an analysis, that the store lacks.
+
+An option with several values takes them in a row; "{ALL}" stands for every split or method there is. A method that
+cannot follow a protocol, or does not fit the data, is left out of "{ALL}" and refused by name.
+
+With --analysis the cells are those that it needs, and the other options choose among them; --quick asks for the few
+that show what it looks like, in minutes. What cannot be run here is said and left out.
+
+The protocol says what a method is shown before it forecasts: "{HONEST}" is what a deployment has; "one-step", that of
+the paper's main tables, shows rows that have not come yet.
+
+Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
+of your package.
+
+With several --jobs, set OMP_NUM_THREADS=1.
+
+\b
+Data sets:  {", ".join(NAMES)}
+Backbones:  {", ".join(backbone_names())}
+Protocols:  {", ".join(ACCEPTED)}
+Methods:    see ompb bench list
+Analyses:   {", ".join(analysis.name for analysis in ANALYSES)}
+
+\b
+Examples:
+  ompb bench run --dataset etth --backbone ridge --horizon 24
+  ompb bench run --analysis delay --quick
+  ompb bench run --analysis etth_all_split --backbone tcn --seed 0 --device cuda
+  ompb bench run --dataset etth --backbone tcn autoformer --horizon 24 96 --split id ood \\
+      --protocol honest one-step --seed 0 1 2 --device cuda
+  ompb bench run --dataset ili --backbone gpt4ts --gpt2-weights gpt2-partial --gpt2-checkpoint gpt2.safetensors
+"""
+
+
+class Several(TyperCommand):
+    """A command whose repeatable options take several values in a row: ``--seed 0 1`` is ``--seed 0 --seed 1``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the option before each further value."""
+        repeatable = {name for option in self.params if getattr(option, "multiple", False) for name in option.opts}
+        spread: list[str] = []
+        option = ""
+        for word in args:
+            is_value = not word.startswith("--")
+            if is_value and option in repeatable and spread[-1] != option:
+                spread.append(option)
+            option = option if is_value else word
+            spread.append(word)
+        return super().parse_args(ctx, spread)
+
+
+def run_cells(
+    dataset: Annotated[list[str] | None, typer.Option(metavar="NAME...", help="Data sets.")] = None,
+    backbone: Annotated[list[str] | None, typer.Option(metavar="NAME...", help="Frozen forecasters.")] = None,
+    horizon: Annotated[list[int] | None, typer.Option(metavar="ROWS...", help="By default those of the paper.")] = None,
+    split: Annotated[list[str] | None, typer.Option(metavar="NAME...", help="By default all.")] = None,
+    protocol: Annotated[list[str] | None, typer.Option(metavar="NAME...", help=f"By default {HONEST}.")] = None,
+    method: Annotated[list[str] | None, typer.Option(metavar="NAME...", help="By default all.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(metavar="NUMBER...", help="By default 0.")] = None,
+    analysis: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The cells of an analysis; other options choose among them.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Of an analysis: a TCN at 24 rows, one seed.")] = False,
+    device: Annotated[str, typer.Option(help="Of all that runs in torch: cpu or cuda.")] = "cpu",
+    gpt2_weights: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Of gpt4ts: gpt2, gpt2-partial or random; shown in its name.")
+    ] = None,
+    gpt2_checkpoint: Annotated[
+        str | None, typer.Option(metavar="PATH", help="GPT-2's weights: a file, a folder, or a name of the hub.")
+    ] = None,
+    store: Place = STORE,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the data files are; by default the folder OMPB_DATA names, else data.")
+    ] = None,
+    add: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE...", help="Python files that enter methods or forecasters.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    log: Annotated[bool, typer.Option("--log", help="Print a line for every cell that ends.")] = False,
+    per_step: Annotated[
+        bool, typer.Option("--per-step", help="Keep the errors of single forecasts too, in the store's folder steps.")
+    ] = False,
+) -> None:
+    """Run cells and say how it went."""
+    added = tuple(add or ())
+    for file in added:
+        add_file(file)
+    chosen: dict[str, Sequence[Any] | None] = {
+        "dataset": dataset,
+        "backbone": [backbone_label(name, gpt2_weights) for name in backbone] if backbone else None,
+        "horizon": horizon,
+        "split": split,
+        "protocol": protocol,
+        "method": method,
+        "seed": seed,
+    }
+    if analysis is not None:
+        asked = find(analysis)
+        grid = _of_analysis(asked, _scope(quick, gpt2_weights), chosen, folder)
+        per_step = per_step or asked.per_step
+    else:
+        grid = _of_choice(chosen, quick, folder)
+    for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
+        say(reason)
+    run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step)
+    with progress("Running cells") as bar:
+        report = run(grid.cells, run_context, jobs=jobs, progress=bar, log=say if log else None, status=bar.say)
+    for cell, problem in report.failed.items():
+        say(f"{cell} failed: {problem}")
+    say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _scope(quick: bool, gpt2_weights: str | None) -> Scope:
+    return Scope(quick) if gpt2_weights is None else Scope(quick, backbone_label(GPT4TS, gpt2_weights))
+
+
+def _of_analysis(
+    analysis: Analysis, scope: Scope, chosen: dict[str, Sequence[Any] | None], folder: Path | None
+) -> Grid:
+    """The cells an analysis needs, as far as they were chosen."""
+    cells = [cell for cell in analysis.cells(scope) if _is_chosen(cell, chosen)]
+    if not cells:
+        raise OptionError(f"the analysis {analysis.name!r} needs no cell of this choice; leave some options out.")
+    return runnable(cells, folder)
+
+
+def _is_chosen(cell: Cell, chosen: dict[str, Sequence[Any] | None]) -> bool:
+    return all(values is None or getattr(cell, name) in values for name, values in chosen.items())
+
+
+def _of_choice(chosen: dict[str, Sequence[Any] | None], quick: bool, folder: Path | None) -> Grid:
+    if quick:
+        raise OptionError("--quick is for an analysis; name one with --analysis, or leave it out.")
+    if not chosen["dataset"] or not chosen["backbone"]:
+        raise OptionError("no cells were chosen; pass --dataset and --backbone, or --analysis.")
+    return Grid.of(
+        chosen["dataset"],
+        chosen["backbone"],
+        chosen["horizon"] or (),
+        chosen["split"] or (ALL,),
+        chosen["protocol"] or (HONEST,),
+        chosen["method"] or (ALL,),
+        chosen["seed"] or (0,),
+        folder,
+    )

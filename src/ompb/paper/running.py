@@ -1,0 +1,105 @@
+"""An analysis from its cells to its finding: which can be run here, which have run, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ompb.bench.findings import Finding
+from ompb.bench.methods import unfit
+from ompb.bench.runner import Grid, conditions
+from ompb.bench.store import Cell, Store, export
+from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.errors import InputError, OptionError, TooShortError
+from ompb.paper.analysis import Analysis, Runs, Scope
+
+FULL, QUICK = Scope(), Scope(quick=True)
+FOLDER = "findings"
+
+
+def runnable(cells: Iterable[Cell], folder: Path | None = None) -> Grid:
+    """The cells that can be run with the data in a folder, and why others cannot: no data, too few rows, unfit."""
+    fit, left_out = [], {}
+    data: dict[str, BenchmarkData | str] = {}
+    for cell in cells:
+        if cell.dataset not in data:
+            data[cell.dataset] = _data(cell.dataset, folder)
+        reason = _obstacle(cell, data[cell.dataset])
+        if reason is None:
+            fit.append(cell)
+        else:
+            left_out[cell] = reason
+    return Grid(tuple(fit), left_out)
+
+
+def _data(name: str, folder: Path | None) -> BenchmarkData | str:
+    try:
+        return load(name, folder)
+    except InputError as error:
+        return str(error).rstrip(".")
+
+
+def _obstacle(cell: Cell, data: BenchmarkData | str) -> str | None:
+    if isinstance(data, str):
+        return data
+    try:
+        data.stream(cell.split, cell.horizon)
+    except TooShortError as error:
+        return str(error).rstrip(".")
+    return unfit(cell.method, conditions(data, cell))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many of the cells that an analysis asks for have run."""
+
+    there: int
+    asked: int
+
+    @classmethod
+    def of(cls, analysis: Analysis, runs: Runs, scope: Scope) -> Progress:
+        """A cell counts if what the analysis reads of it was kept."""
+        asked = analysis.cells(scope)
+        found = runs.found(asked)
+        kept = [result for result in found if not analysis.per_step or runs.store.has_steps(result.cell)]
+        return cls(len(kept), len(asked))
+
+    def __str__(self) -> str:
+        return f"{self.there} / {self.asked}"
+
+
+def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:
+    """What the cells that have run show, of the full scope, else of the quick one; None if it was made from nothing."""
+    for scope in (FULL, QUICK):
+        finding = analysis.reduce(runs, scope)
+        if any(finding.made_from.values()):
+            return finding
+    return None
+
+
+def finding_of(analysis: Analysis, store: Store, folder: Path) -> Finding:
+    """What an analysis shows: of a store, else as it was written to the findings of a folder of results."""
+    found = finding_in(Runs.of(store), analysis)
+    if found is not None:
+        return found
+    path = folder / FOLDER / f"{analysis.name}.json"
+    if not path.exists():
+        raise OptionError(
+            f"no cell of the analysis {analysis.name!r} is in {store.folder}, and there is no {path}; run some by "
+            f"`ompb bench run --analysis {analysis.name} --quick`, or name another store."
+        )
+    return Finding.read(path)
+
+
+def export_all(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tuple[int, list[Path]]:
+    """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings."""
+    count = export(store, cells)
+    runs, written = Runs.of(store), []
+    for analysis in analyses:
+        finding = finding_in(runs, analysis)
+        if finding is not None:
+            path = cells.parent / FOLDER / f"{analysis.name}.json"
+            finding.write(path)
+            written.append(path)
+    return count, written

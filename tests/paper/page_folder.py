@@ -1,0 +1,79 @@
+"""A folder of results that never ran, with every kind of table and figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from made_up import result
+
+from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
+from ompb.bench.store import Result, Store, export
+
+SPLITS = ("id", "ood")
+X = tuple(float(x) for x in range(40))
+FIGURE = Figure(
+    name="made up",
+    title="Every mark",
+    caption="A wave & what lies around it.",
+    panels=(
+        Panel(
+            "lines <and> a band",
+            "row",
+            "MAE",
+            (
+                Curve("wave", X, tuple(None if x == 7 else math.sin(x / 5) for x in X)),
+                Curve("around", X, tuple(-1.5 for _ in X), "band", tuple(1.5 for _ in X)),
+            ),
+        ),
+        Panel("bars", "", "MAE", tuple(Curve(name, ("tcn", "autoformer"), (1.0, 2.0), "bars") for name in "ab")),
+        Panel("points", "x", "y", (Curve("", X, tuple(math.cos(x) for x in X), "points"),)),
+    ),
+)
+FINDING = Finding(
+    analysis="made-up",
+    title="A made-up analysis",
+    text="What `ompb` would do.\n\nA second paragraph.",
+    sections=(
+        Section(
+            "Doubtful numbers",
+            ("[a] The paper contradicts itself.",),
+            ("method", "ours", "paper", "ratio"),
+            tuple((f"m{n}", f"{n / 10:.1f}", "0.5 [a]" if n == 3 else "0.5", f"{n / 5:.3f}") for n in range(12)),
+            keys=1,
+        ),
+    ),
+    figures=(FIGURE,),
+)
+
+
+def cells() -> list[Result]:
+    """ETTh and a TCN at the headline's places: ompb and the bare one with three seeds, a rival with one."""
+    law = {"coverage80": 0.8, "coverage95": 0.94, "width80": 1.0, "width95": 2.0, "crps": 0.3, "ece": 0.01, "nll": 1.0}
+    return [
+        result(method, error + 0.01 * seed, horizon=horizon, split=split, seed=seed, protocol=protocol, metrics=more)
+        for horizon in (24, 96)
+        for split in SPLITS
+        for method, error, seeds, protocol, more in (
+            ("ompb", 0.5, (0, 1, 2), "honest", law),
+            ("original", 1.0, (0, 1, 2), "honest", {}),
+            ("bias", 0.45 if (horizon, split) == (96, "ood") else 0.8, (0, 1, 2), "honest", {}),
+            ("ompb-paper", 0.7, (0, 1), "honest", {}),
+            ("ompb-paper", 0.4, (0,), "one-step", {}),
+            ("elf", 0.6, (0,), "honest", {}),
+            ("solid", 0.9, (0,), "honest", {}),
+        )
+        for seed in seeds
+    ]
+
+
+def write_results(folder: Path, results: Iterable[Result], findings: Iterable[Finding] = ()) -> Path:
+    """A folder as `Material.read` wants it."""
+    store = Store(folder / "store")
+    for one in results:
+        store.write(one)
+    export(store, folder / "cells.csv")
+    for finding in findings:
+        finding.write(folder / "findings" / f"{finding.analysis}.json")
+    return folder

@@ -1,0 +1,178 @@
+"""Comparisons over common seeds, the headline, losses and ranks, from cells made by hand."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import line, result
+from page_folder import cells
+
+from ompb.bench.store import Result
+from ompb.errors import OptionError
+from ompb.paper.grid import Spot
+from ompb.paper.page.compared import Grid
+from ompb.paper.page.headline import END, START, headline, with_block
+from ompb.paper.page.intervals import coverage, intervals
+from ompb.paper.page.material import Aim
+from ompb.paper.page.standing import against_each_kind, losses, ranking
+from ompb.paper.page.tables import aims, full_tables, history, made_by
+
+PLACE = Spot("etth", "tcn", 24, "id")
+
+
+def grid(*results: Result) -> Grid:
+    return Grid.of(results)
+
+
+def test_a_method_is_held_against_ompb_on_the_seeds_that_both_have() -> None:
+    seeds = ((0, 0.5), (1, 0.6), (2, 0.9))
+    made = grid(*(result("ompb", mae, seed=seed) for seed, mae in seeds), result("elf", 1.0, seed=1))
+    found = made.beside(PLACE, "elf")
+    assert found is not None
+    assert (found.seeds, found.value, found.ours, found.ratio) == (1, 1.0, 0.6, 0.6)
+    assert made.beside(PLACE, "solid") is None
+    alone = grid(result("ompb", 0.5, seed=0), result("elf", 1.0, seed=1), result("elf", 3.0, seed=2))
+    found = alone.beside(PLACE, "elf")
+    assert found is not None
+    assert (found.seeds, found.value, found.ours, found.ratio) == (2, 2.0, None, None)
+
+
+def test_cells_of_analyses_are_left_out() -> None:
+    made = grid(result("ompb", 1.0), result('ompb[gate="open"]', 0.1), result("elf", 0.1, backbone="tcn@5"))
+    assert (made.places, made.methods(PLACE)) == ([PLACE], ["ompb"])
+    assert losses(made).lines == ()
+
+
+def test_the_headline_says_who_is_who_and_on_which_seeds() -> None:
+    made = headline(grid(*cells()))
+    assert [words[0] for words in made.lines] == [
+        "**`ompb`**",
+        "bare TCN, frozen",
+        "the paper's method, honestly (`ompb-paper`)",
+        "best published rival of 2 (`elf`)",
+        "best trivial reference of 1 (`bias`)",
+        "a leak: the paper's method shown rows to come",
+        "the same leak, as the paper prints it",
+    ]
+    assert line(made, "**`ompb`**") == ("3", *["0.510"] * 4)
+    assert line(made, "the paper's method, honestly (`ompb-paper`)") == ("2", *["0.705 (0.505)"] * 4)
+    assert line(made, "best published rival of 2 (`elf`)") == ("1", *["0.600 (0.500)"] * 4)
+    assert line(made, "the same leak, as the paper prints it") == ("", "0.363", "0.529", "0.381", "0.557")
+    retrained = headline(grid(*cells(), result("retrain", 0.9)))
+    assert line(retrained, "retrained as rows arrive") == ("1", "0.900 (0.500)", "", "", "")
+    assert len(retrained.lines) == 8
+
+
+def test_only_what_is_between_the_markers_is_replaced() -> None:
+    text = f"before\n{START}\nold\n{END}\nafter\n"
+    once = with_block(text, "new")
+    assert once == f"before\n{START}\n\nnew\n\n{END}\nafter\n"
+    assert with_block(once, "new") == once
+    with pytest.raises(OptionError, match="no place for what is made"):
+        with_block("before\n", "new")
+
+
+def test_losses_are_listed_largest_first() -> None:
+    made = losses(
+        grid(
+            *(result("ompb", mae, seed=seed) for seed, mae in ((0, 1.0), (1, 3.0))),
+            *(result("bias", mae, seed=seed) for seed, mae in ((0, 0.9), (1, 2.9))),  # 4 / 3.8
+            result("elf", 0.8),  # 1 / 0.8, on the first seed
+            result("solid", 0.996),  # too little to count
+            result("copy", 0.1, protocol="one-step"),
+        )
+    )
+    assert made.lines == (
+        ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.250"),
+        ("etth", "tcn", "24", "id", "bias", "2", "2.0000", "1.9000", "1.053"),
+    )
+
+
+def test_of_several_rivals_the_best_at_each_place_counts() -> None:
+    made = against_each_kind(grid(*cells()))
+    # bias is better than ompb at one of four places: 0.51 / 0.46, elsewhere 0.51 / 0.81
+    assert line(made, "best trivial reference") == ("4", f"{0.51 / 0.81:.3f}", f"{0.51 / 0.46:.3f}", "1")
+    assert line(made, "best published method") == ("4", f"{0.5 / 0.6:.3f}", f"{0.5 / 0.6:.3f}", "0")
+    assert "retrained backbone" not in [words[0] for words in made.lines]
+
+
+def test_methods_are_ranked_by_the_cells_they_have() -> None:
+    made = ranking(
+        grid(
+            # places among four: ompb 0, elf 1/3, then a tie that shares (2 + 3) / 2 / 3
+            result("original", 1.0),
+            result("ompb", 0.5),
+            result("elf", 0.8),
+            result("copy", 1.00001),
+            # among three: ompb 0, original 1/2, copy 1
+            result("original", 2.0, split="ood"),
+            result("ompb", 1.8, split="ood"),
+            result("copy", 2.4, split="ood"),
+            # no cells of the ranking: nothing to compare, no bare backbone, another protocol, intervals only
+            result("original", 1.0, seed=1),
+            result("elf", 9.0, seed=2),
+            result("elf", 0.1, split="ood", protocol="one-step"),
+            result("aci", 1.0),
+        ),
+        "all",
+    )
+    assert made.lines == (
+        ("ompb", "2", "0.000", "0.700", "", "0 of 2", ""),
+        ("elf", "1", "0.333", "0.800", "0.500", "0 of 1", "1 of 1"),
+        ("original", "2", "0.667", "1.000", "0.700", "0 of 2", "2 of 2"),
+        ("copy", "2", "0.917", "1.100", "0.700", "1 of 2", "2 of 2"),
+    )
+
+
+def test_coverage_goes_from_the_worst_cell_to_the_best() -> None:
+    inside = [{"coverage80": 0.7, "coverage95": 0.9}, {"coverage80": 0.8, "coverage95": 1.0}]
+    made = grid(*(result("ompb", 1.0, seed=seed, metrics=metrics) for seed, metrics in enumerate(inside)))
+    assert coverage(made).lines == (("etth", "24", "2", "0.700", "0.750", "0.800", "0.900", "0.950", "1.000"),)
+
+
+def test_intervals_are_means_over_cells_and_blank_where_there_is_no_density() -> None:
+    aci = {"coverage80": 0.75, "coverage95": 0.95, "width80": 2.0, "width95": 3.0, "ece": 0.1}
+    made = intervals(grid(result("aci", 1.0, metrics=aci), result("original", 1.0)), "all")
+    assert made.lines == (("tcn", "aci", "1", "0.750", "0.950", "2.000", "3.000", "", "", "0.100"),)
+
+
+def test_a_full_table_has_both_protocols_and_what_the_paper_prints() -> None:
+    made = grid(
+        result("ompb", 0.5, split="ood"),
+        result("proceed", 1.0, split="ood"),
+        result("proceed", 0.55, split="ood", protocol="one-step"),
+        result("ompb-paper", 0.6, split="ood", protocol="one-step"),
+    )
+    errors, squares = full_tables(made, "etth")
+    assert line(errors, "tcn", "24", "ood", "ompb") == ("1 / 0", "0.5000", "", "", "", "", "")
+    proceed = ("1 / 1", "1.0000", "0.5000", "0.500", "0.5500", "1.1002 [a]", f"{0.55 / 1.1002:.3f}")
+    assert line(errors, "tcn", "24", "ood", "proceed") == proceed
+    assert errors.notes[-1].startswith("[a] An MSE below the square")
+    assert line(errors, "tcn", "24", "ood", "ompb-paper")[4:6] == ("0.6000", "0.5292")
+    assert line(squares, "tcn", "24", "ood", "proceed")[1] == "1.0000"
+
+
+def test_a_stand_in_has_no_ratio_to_the_paper() -> None:
+    made = grid(result("original", 1.0, dataset="weather-stand-in", protocol="one-step"))
+    errors, _ = full_tables(made, "weather-stand-in")
+    ((*_, one_step, printed, ratio),) = errors.lines
+    assert (one_step, ratio) == ("1.0000", "")
+    assert float(printed) > 0
+
+
+def test_aims_are_met_or_missed() -> None:
+    wanted = [Aim(PLACE, "mae", 0.5), Aim(PLACE, "mse", 0.24), Aim(Spot("ili", "tcn", 24, "id"), "mae", 1.0)]
+    made = aims(grid(result("ompb", 0.5)), wanted)
+    assert [words[4:] for words in made.lines] == [
+        ("MAE", "1", "0.5000", "0.5", "met"),
+        ("MSE", "1", "0.2500", "0.24", "missed"),
+    ]
+
+
+def test_history_stands_beside_the_same_networks_without() -> None:
+    made = history(grid(result("ompb", 1.0), result("ompb", 9.0, seed=1), result("ompb+history", 0.9)))
+    assert made.lines == (("etth", "tcn", "24", "id", "1", "1.0000", "0.9000", "0.900"),)
+
+
+def test_what_made_the_cells_is_counted() -> None:
+    made = made_by([result("ompb", 1.0), result("elf", 1.0, dataset="ili")])
+    assert made.lines == (("c0ffee", "cpu", "", "etth, ili", "2"),)

@@ -1,0 +1,96 @@
+"""The repository's pages are what the command makes of the committed results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from page_folder import cells, write_results
+
+from ompb.errors import FormatError, OptionError
+from ompb.paper.catalogue import ANALYSES
+from ompb.paper.page.analyses import UNMEASURED, analyses_table, read_times
+from ompb.paper.page.headline import END, START, with_block
+from ompb.paper.page.markdown import analyses_block, pages, readme_block, write_pages
+from ompb.paper.page.material import Material
+
+REPOSITORY = Path(__file__).parents[2]
+AGAIN = "make it again: ompb bench page --readme README.md"
+
+
+@pytest.fixture(scope="module")
+def committed() -> Material:
+    return Material.read(REPOSITORY / "results")
+
+
+def test_the_readme_has_the_headline_of_the_committed_cells(committed: Material) -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert text == with_block(text, readme_block(committed)), AGAIN
+    table = [line for line in readme_block(committed).splitlines() if line.startswith("|")]
+    assert 5 <= len(table) - 2 <= 8
+
+
+def test_the_pages_are_those_of_the_committed_cells(committed: Material) -> None:
+    made = pages(committed)
+    assert {path.name for path in (REPOSITORY / "docs").glob("results*.md")} == set(made)
+    for name, text in made.items():
+        assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, AGAIN
+    assert len(made["results.md"].splitlines()) <= 200
+
+
+def test_how_to_reproduce_names_every_analysis(committed: Material) -> None:
+    text = (REPOSITORY / "docs" / "reproducing.md").read_text(encoding="utf-8")
+    assert text == with_block(text, analyses_block(committed)), AGAIN
+    assert all(f"| `{analysis.name}` |" in text for analysis in ANALYSES)
+
+
+def test_times_are_shown_where_they_were_measured(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("analysis,scope,machine,time\ndelay,quick,two cores,3 min\ndelay,all,one GPU,2 h\n")
+    lines = {words[0]: words[-1] for words in analyses_table(read_times(path)).lines}
+    assert lines["`delay`"] == "quick: 3 min on two cores; all: 2 h on one GPU"
+    assert {words for name, words in lines.items() if name != "`delay`"} == {UNMEASURED}
+    path.write_text("analysis,time\ndelay,3 min\n")
+    with pytest.raises(FormatError, match="not a table of times"):
+        read_times(path)
+
+
+def test_notes_have_no_results_typed_by_hand(committed: Material) -> None:
+    words = re.sub(
+        r"\(\.\./[^)]*\)|`[^`]*`|[A-Za-z]+-?[0-9]+[A-Z]*\b", "", committed.notes
+    )  # links, code, ETTh1, GPT-2
+    assert re.findall(r"\d+", words) == []
+
+
+def test_pages_of_a_folder_of_results(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "results", cells())
+    (tmp_path / "README.md").write_text(f"# Title\n{START}\n{END}\nend\n")
+    written = write_pages(Material.read(folder), tmp_path / "docs", tmp_path / "README.md")
+    assert [path.name for path in written] == ["results.md", "results-etth.md", "README.md"]
+    page = (tmp_path / "docs" / "results.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("## ")] == [
+        "## ETTh, TCN, mean absolute error",
+        "## `ompb` against each kind of rival",
+        "## Where `ompb` loses",
+        "## All methods ranked",
+        "## Coverage of the intervals of `ompb`",
+        "## Every number",
+    ]
+    assert "| etth | tcn | 96 | ood | bias | 3 | 0.5100 | 0.4600 | 1.109 |" in page
+    assert "- [etth](results-etth.md)" in page
+    assert "| tcn | 24 | id | ompb-paper | 2 / 1 | 0.7050 | 0.5050 | 0.716 | 0.4000 |" in written[1].read_text()
+    assert "| **`ompb`** | 3 | 0.510 |" in (tmp_path / "README.md").read_text()
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="bench export"):
+        Material.read(tmp_path)
+    folder = write_results(tmp_path, cells()[:1])
+    (folder / "aims.csv").write_text("dataset,aim\netth,1\n")
+    with pytest.raises(FormatError, match="not a table of aims"):
+        Material.read(folder)
+    head = (folder / "cells.csv").read_text().splitlines()[0]
+    (folder / "cells.csv").write_text(head + "\n")
+    with pytest.raises(OptionError, match="no cell"):
+        Material.read(folder)

@@ -1,0 +1,86 @@
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from made_up import result, runs, with_steps
+
+from ompb.bench.findings import Finding
+from ompb.bench.store import Cell, Store
+from ompb.datasets.etth import CHANNELS
+from ompb.errors import OptionError
+from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.running import FULL, QUICK, Progress, export_all, finding_in, finding_of, runnable
+
+SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
+
+
+def cells(scope: Scope) -> list[Cell]:
+    return [SHORT] if scope.quick else [LONG, dataclasses.replace(LONG, seed=1)]
+
+
+def reduce(runs: Runs, scope: Scope) -> Finding:
+    return Finding("toy", "", "quick" if scope.quick else "full", made_from={"cells": len(runs.found(cells(scope)))})
+
+
+TOY = Analysis("toy", "", (), cells, reduce)
+
+
+def stored(folder: Path, *results: object) -> Store:
+    store = Store(folder)
+    for one in results:
+        store.write(one)  # type: ignore[arg-type]
+    return store
+
+
+def test_what_has_run_counts_only_with_its_steps_where_these_are_read(tmp_path: Path) -> None:
+    there = runs([result("copy", 0.2, horizon=96), result("copy", 0.1)], tmp_path)
+    assert str(Progress.of(TOY, there, FULL)) == "1 / 2"
+    assert str(Progress.of(TOY, there, QUICK)) == "1 / 1"
+    stepwise = dataclasses.replace(TOY, per_step=True)
+    assert str(Progress.of(stepwise, there, FULL)) == "0 / 2"
+    with_steps(tmp_path, {LONG: {"mae": [0.1]}})
+    assert str(Progress.of(stepwise, there, FULL)) == "1 / 2"
+
+
+def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_path: Path) -> None:
+    assert finding_in(runs([]), TOY) is None
+    store, results = tmp_path / "store", tmp_path / "results"
+    with pytest.raises(OptionError, match=r"no cell of the analysis 'toy' is in .*--analysis toy --quick"):
+        finding_of(TOY, Store(store), results)
+    quick = finding_of(TOY, stored(store, result("copy", 0.1)), results)
+    assert quick.text == "quick"
+    count, (path,) = export_all(Store(store), results / "cells.csv", [TOY])
+    assert (count, path) == (1, results / "findings" / "toy.json")
+    assert finding_of(TOY, Store(tmp_path / "empty"), results) == quick
+    assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
+
+
+@pytest.mark.parametrize(("data", "shows"), [(["etth"], True), ([], False)])
+def test_an_analysis_may_be_made_from_data_alone(data: list[str], shows: bool) -> None:
+    free = dataclasses.replace(TOY, reduce=lambda *_: Finding("toy", "", "", made_from={"data": data}))
+    assert (finding_in(runs([]), free) is not None) == shows
+
+
+def test_what_cannot_be_run_here_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    """200 rows of ETTh leave a stream of 40, into which no window fits; 900 one of 180: enough for 24 rows, not 96."""
+    honest, leaky = result("ompb", 0.0).cell, result("ompb", 0.0, protocol="one-step").cell
+    elsewhere = result("copy", 0.0, dataset="ili").cell
+    wanted = [SHORT, LONG, honest, leaky, elsewhere]
+    write_etth(tmp_path, 200)
+    assert runnable(wanted, tmp_path).cells == ()
+    write_etth(tmp_path, 900)
+    grid = runnable(wanted, tmp_path)
+    assert grid.cells == (SHORT, honest)
+    assert list(grid.left_out) == [LONG, leaky, elsewhere]
+    assert "learns from rows only" in grid.left_out[leaky]
+    assert "ILINet" in grid.left_out[elsewhere]
+
+
+def write_etth(folder: Path, rows: int) -> None:
+    hours = pl.datetime_range(pl.datetime(2020, 1, 1), pl.datetime(2021, 1, 1), "1h", eager=True)[:rows]
+    values = np.random.default_rng(0).normal(size=(rows, len(CHANNELS)))
+    table = pl.DataFrame({"date": hours, **dict(zip(CHANNELS, values.T, strict=True))})
+    for number in (1, 2):
+        table.write_csv(folder / f"ETTh{number}.csv", datetime_format="%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,157 @@
+"""Figures drawn from values: what they hold, their colours, and that the same makes the same."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from ompb.bench.findings import Curve, Figure, Panel
+from ompb.reports.drawing import SERIES, panel_svgs, svg
+
+POINT = r"[ML](-?[\d.]+) ?(-?[\d.]+)"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def panel(*curves: Curve, title: str = "A <title>") -> Panel:
+    return Panel(title, "row", "MAE", curves)
+
+
+def figure(*panels: Panel) -> Figure:
+    return Figure("some figure", "Title", "Caption.", panels)
+
+
+def elements(drawn: str, tag: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(drawn).iter(SVG + tag))
+
+
+def test_each_panel_is_an_element_of_its_own_for_a_page() -> None:
+    one = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
+    both = panel_svgs(figure(one, replace(one, title="another")))
+    assert [ElementTree.fromstring(text).get("aria-label") for text in both] == ["A <title>", "another"]
+    drawn = "".join(both)
+    names = re.findall(r'\sid="([^"]+)"', drawn)
+    assert len(names) == len(set(names))
+    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', drawn))
+    assert {one or other for one, other in used} <= set(names)
+
+
+def test_a_file_has_all_panels_two_in_a_row() -> None:
+    few = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
+    many = panel(*(Curve(str(n), (0.0, 1.0), (1.0, 2.0)) for n in range(6)))  # higher, for its legend
+    whole = ElementTree.fromstring(svg(figure(few, many, few)))
+    inner = [{name: float(one.get(name, "")) for name in ("x", "y", "width", "height")} for one in whole]
+    width, height = inner[0]["width"], inner[1]["height"]
+    assert [(one["x"], one["y"]) for one in inner] == [(0, 0), (width, 0), (0, height)]
+    assert height > inner[0]["height"]
+    size = [float(word) for word in whole.get("viewBox", "").split()]
+    assert size == pytest.approx([0, 0, 2 * width, height + inner[2]["height"]])
+    assert len(ElementTree.fromstring(svg(figure()))) == 0
+
+
+def test_the_same_figure_makes_the_same_text() -> None:
+    values = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)), Curve("b", (0.0, 1.0), (1.0, None), "points"))
+    assert svg(figure(values)) == svg(figure(values))
+
+
+def test_every_colour_is_a_variable_of_the_page() -> None:
+    curves = [Curve(str(n), (0.0, 1.0), (float(n), 1.0)) for n in range(8)]
+    drawn = svg(figure(panel(*curves)))
+    alone = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-fA-F]{6}\)", "", drawn)
+    assert not re.search(r"#[0-9a-fA-F]{6}\b", alone)
+    assert all(f"var(--series-{place}, {colour})" in drawn for place, colour in enumerate(SERIES))
+    assert "background" not in drawn
+
+
+def line_of(drawn: str, place: int) -> list[tuple[float, float]]:
+    """The points of the path in the colour of a curve, all its pieces."""
+    colour = f"var(--series-{place}, {SERIES[place]})"
+    paths = [one.get("d", "") for one in elements(drawn, "path") if f"stroke: {colour}" in one.get("style", "")]
+    return [(float(x), float(y)) for x, y in re.findall(POINT, max(paths, key=len))]
+
+
+def test_a_line_goes_through_its_points_and_stops_where_there_is_nothing() -> None:
+    x = tuple(float(n) for n in range(20))
+    y = tuple(None if n == 10 else float(n % 3) for n in range(20))
+    drawn = svg(figure(panel(Curve("a", x, y))))
+    points = line_of(drawn, 0)
+    assert len(points) == 19
+    steps = [(after[0] - before[0]) for before, after in itertools.pairwise(points)]
+    assert max(steps) == pytest.approx(2 * min(steps), rel=0.01)  # over the gap
+    heights = sorted({round(at[1]) for at in points})
+    assert len(heights) == 3
+    assert heights[1] - heights[0] == pytest.approx(heights[2] - heights[1], abs=1.5)
+
+
+def test_bars_stand_side_by_side_as_high_as_their_numbers() -> None:
+    names = ("tcn", "autoformer")
+    drawn = svg(figure(panel(Curve("a", names, (1.0, 2.0), "bars"), Curve("b", names, (4.0, None), "bars"))))
+    boxes = []
+    for place in (0, 1):
+        fill = f"fill: var(--series-{place}, {SERIES[place]})"
+        for path in elements(drawn, "path"):
+            if fill in path.get("style", "") and path.get("clip-path"):
+                corners = [(float(x), float(y)) for x, y in re.findall(POINT, path.get("d", ""))]
+                across, up = zip(*corners, strict=True)
+                boxes.append((min(across), max(across), max(up) - min(up)))
+    first, second, other, *_ = boxes
+    assert second[2] == pytest.approx(2 * first[2], rel=0.02)
+    assert other[2] == pytest.approx(4 * first[2], rel=0.02)
+    assert first[1] == pytest.approx(other[0], abs=0.1)  # beside it
+    texts = [one.text for one in elements(drawn, "text")]
+    assert {"tcn", "autoformer", "a", "b"} <= set(texts)
+
+
+def test_a_band_lies_between_its_ends_and_points_are_where_they_should() -> None:
+    points = Curve("", (0.0, 1.0), (1.0, 3.0), "points")
+    drawn = svg(figure(panel(points, Curve("", (0.0, 1.0), (1.0, 1.0), "band", (3.0, 3.0)))))
+    (dots,) = (one.get("d", "") for one in elements(drawn, "path") if one.get("d", "").endswith("h0"))
+    low, high = (float(y) for _, y in re.findall(r"M(\S+) (\S+?)h0", dots))
+    (band,) = (one for one in elements(drawn, "use") if SERIES[1] in one.get("style", ""))
+    shape = next(one for one in elements(drawn, "path") if f"#{one.get('id')}" in band.attrib.values())
+    corners = {round(float(band.get("y", "")) + float(y), 1) for _, y in re.findall(POINT, shape.get("d", ""))}
+    assert sorted(corners) == pytest.approx([high, low], abs=0.15)
+
+
+def test_a_name_has_one_colour_in_all_panels_and_ours_the_first() -> None:
+    x = (0.0, 1.0)
+    first = panel(Curve("bare", x, (1.0, 2.0)), Curve("ompb", x, (1.0, 1.0)))
+    second = panel(Curve("ompb", x, (1.0, 1.0)), title="second")
+    drawn = panel_svgs(figure(first, second))
+    assert SERIES[0] in drawn[1]
+    assert SERIES[1] not in drawn[1]
+    assert "ompb" in drawn[1]  # named, since there are other names in the figure
+
+
+def test_ticks_keep_their_digits() -> None:
+    drawn = svg(figure(panel(Curve("a", (0.0, 1.0), (1.0, 1.0012)))))
+    ticks = [one.text for one in elements(drawn, "text") if re.fullmatch(r"1\.\d+", one.text or "")]
+    assert len(ticks) == len(set(ticks)) > 3
+
+
+def test_a_cloud_of_points_takes_few_letters() -> None:
+    many = tuple(float(n) for n in range(400))
+    values = tuple(n % 17 / 17 for n in range(400))
+    assert len(svg(figure(panel(Curve("a", many, values, "points"))))) < 15_000
+
+
+def test_many_curves_have_a_legend_below_and_room_for_it() -> None:
+    def height(count: int) -> float:
+        drawn = svg(figure(panel(*(Curve(f"curve {n}", (0.0, 1.0), (float(n), 1.0)) for n in range(count)))))
+        assert ("curve 0" in drawn) is (count > 1)  # one alone is what the axis says
+        return float(ElementTree.fromstring(drawn).get("viewBox", "").split()[3])
+
+    assert height(1) < height(2) < height(8)
+
+
+def test_names_that_would_touch_are_turned() -> None:
+    def is_turned(names: tuple[str, ...]) -> bool:
+        drawn = svg(figure(panel(Curve("a", names, tuple(1.0 for _ in names), "bars"))))
+        label = next(one for one in elements(drawn, "text") if one.text == names[0])
+        return "rotate(-35" in label.get("transform", "")
+
+    assert not is_turned(("tcn", "gpt4ts"))
+    assert is_turned(("autoformer", "gpt4ts[gpt2-partial]", "tcn"))
