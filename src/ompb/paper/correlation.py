@@ -1,0 +1,208 @@
+"""How well what is known before the outcome ranks and follows the error that then comes.
+
+Neighbouring forecasts share most of their outcome, so a correlation over n steps has far fewer than n witnesses, and on
+the few weeks of ILI next to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from statistics import fmean
+
+from ompb.bench.findings import Figure, Finding, Panel, Section
+from ompb.bench.store import Cell, Steps
+from ompb.datasets.splits import ID
+from ompb.paper.accounts import NOTHING, Doubts, made_from, missing, number, ratio
+from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.association import (
+    CERTIFICATE,
+    DISAGREEMENT,
+    ERRORS,
+    EXPECTED,
+    SEVERITIES,
+    SIGNALS,
+    STATISTICS,
+    Association,
+    Found,
+    associations,
+    best,
+    mean_over_seeds,
+    signals,
+)
+from ompb.paper.drawing import cloud
+from ompb.paper.places import Place, in_paper, places, seeds
+from ompb.paper.printed import diagnostics
+from ompb.paper.severity import MEASURES, Severities, Severity
+
+NAME, TITLE = "correlation", "What the signals know of the error to come"
+
+
+def cells(scope: Scope) -> list[Cell]:
+    """Our method on every stream of the diagnostics."""
+    return [place.cell(seed=seed) for place in places(scope) for seed in seeds(scope)]
+
+
+def reduce(runs: Runs, scope: Scope) -> Finding:
+    """All signals on all streams, the best marked, and the paper's two tables beside ours."""
+    results, severities = runs.found(cells(scope)), Severities()
+    found: dict[Place, Found] = {}
+    figures: list[Figure] = []
+    for place in places(scope):
+        kept = [steps for seed in seeds(scope) if (steps := runs.steps(place.cell(seed=seed))) is not None]
+        if kept:
+            severity = severities.of(place.dataset, place.split)
+            found[place] = mean_over_seeds([associations(steps, severity) for steps in kept])
+            if place.split != ID:
+                figures.append(_figure(place, kept[0], severity))
+    lacking = [missing(cells(scope), results), *severities.absent]
+    sections = (_all_signals(found), _over_streams(found), _with_errors(found), _with_severity(found))
+    return Finding(
+        NAME, TITLE, " ".join([_text(found), *filter(None, lacking)]), sections, tuple(figures), made_from(results)
+    )
+
+
+def _text(found: Mapping[Place, Found]) -> str:
+    words = ["Every signal is known before the outcome it is compared with; all are shown, the weak ones too."]
+    keys = [f"{name} mae" for name in (EXPECTED, CERTIFICATE)]
+    away = [one for one in _away(found).values() if all(key in one for key in keys)]
+    if away:
+        better = sum(one[keys[0]].spearman > one[keys[1]].spearman for one in away)
+        words.append(
+            f"On {better} of {len(away)} shifted streams the expected error ranks the MAE better than the certificate."
+        )
+    return " ".join(words)
+
+
+def _all_signals(found: Mapping[Place, Found]) -> Section:
+    lines = []
+    for place, here in found.items():
+        winners = {error: best(here, error, SIGNALS | SEVERITIES) for error in ERRORS}
+        for name, reads in (SIGNALS | SEVERITIES).items():
+            shown, counts = [], (NOTHING, NOTHING)
+            for error in ERRORS:
+                one = here.get(f"{name} {error}")
+                mark = " *" if winners[error] == name else ""
+                shown += [_shown(one, "pearson"), _shown(one, "spearman") + mark]
+                counts = (str(one.pairs), str(one.seeds)) if one else counts
+            lines.append((*place.words, name, reads, *shown, *counts))
+    return Section(
+        "Every signal and the error of the same forecast",
+        (
+            "Pearson's r and Spearman's rho. * the largest rho on the stream, found after the fact: the largest of a "
+            "dozen is large by chance, too.",
+            "Neighbouring forecasts share most of their outcome: n steps are some n / H witnesses.",
+            "A severity is measured at no more than 200 rows of a stream, the other signals at every step.",
+            "A dash: fewer than 10 pairs, or a signal that does not move. Means over seeds.",
+        ),
+        ("data", "backbone", "H", "split", "signal", "reads", "MAE r", "MAE rho", "MSE r", "MSE rho", "n", "seeds"),
+        tuple(lines),
+        keys=6,
+    )
+
+
+def _shown(one: Association | None, statistic: str) -> str:
+    return number(getattr(one, statistic) if one else None)
+
+
+def _over_streams(found: Mapping[Place, Found]) -> Section:
+    """No signal is chosen by what it is judged on: each over all streams."""
+    lines = []
+    for name, reads in (SIGNALS | SEVERITIES).items():
+        for words, streams in (("at home", _home(found)), ("shifted", _away(found))):
+            ranks = {error: [one[key].spearman for one in streams.values() if (key := f"{name} {error}") in one]
+                     for error in ERRORS}  # fmt: skip
+            if ranks["mae"]:
+                above = sum(rank > 0 for rank in ranks["mae"])
+                lines.append((name, reads, words, *(number(fmean(ranks[error])) for error in ERRORS),
+                              number(min(ranks["mae"])), f"{above} of {len(ranks['mae'])}"))  # fmt: skip
+    return Section(
+        "Each signal over all streams",
+        ("Means of Spearman's rho over data sets and horizons; the least with MAE; streams on which it is above 0.",),
+        ("signal", "reads", "streams", "MAE rho", "MSE rho", "least", "above 0"),
+        tuple(lines),
+        keys=3,
+    )
+
+
+def _with_errors(found: Mapping[Place, Found]) -> Section:
+    printed, doubts, lines = diagnostics("cert_error_corr"), Doubts(), []
+    for place, here in _away(found).items():
+        for error in ERRORS:
+            chosen = [CERTIFICATE, EXPECTED, best(here, error, SIGNALS)]
+            ours = [here.get(f"{name} {error}") for name in chosen]
+            for statistic in STATISTICS:
+                theirs = printed[in_paper(place.dataset), f"target_{error}", statistic]
+                ratios = (ratio(getattr(one, statistic) if one else None, theirs) for one in ours)
+                lines.append((*place.words, error.upper(), statistic, *(_shown(one, statistic) for one in ours),
+                              str(chosen[2]), doubts.shown(theirs), *ratios))  # fmt: skip
+    return Section(
+        "Certificate and error beside the paper's",
+        (
+            "The paper correlates its certificate with the error; it does not say with which backbone, horizon or "
+            "split. Ours are the shifted streams, errors of what was issued, labels as they mature.",
+            "Expected: our expected error, the signal that is made for this. Best: of the method's own signals the one "
+            "with the largest rho, found afterwards.",
+            *doubts.notes,
+        ),
+        (
+            "data", "backbone", "H", "split", "error", "statistic", "certificate", "expected", "best", "which", "paper",
+            "ratio", "ratio, expected", "ratio, best",
+        ),
+        tuple(lines),
+        keys=6,
+    )  # fmt: skip
+
+
+def _with_severity(found: Mapping[Place, Found]) -> Section:
+    printed, doubts, lines = diagnostics("dis_shift_corr"), Doubts(), []
+    for place, here in _away(found).items():
+        for (name, shown), statistic in product(MEASURES.items(), STATISTICS):
+            one = here.get(f"{DISAGREEMENT} {name}")
+            theirs = printed[in_paper(place.dataset), name, statistic]
+            value = getattr(one, statistic) if one else None
+            lines.append((*place.words, shown, statistic, number(value), doubts.shown(theirs), ratio(value, theirs),
+                          str(one.pairs) if one else NOTHING))  # fmt: skip
+    return Section(
+        "Disagreement and severity of the shift beside the paper's",
+        ("The disagreement above the source's against each severity, on the shifted streams.", *doubts.notes),
+        ("data", "backbone", "H", "split", "severity", "statistic", "ours", "paper", "ratio", "n"),
+        tuple(lines),
+        keys=6,
+    )
+
+
+def _away(found: Mapping[Place, Found]) -> dict[Place, Found]:
+    return {place: one for place, one in found.items() if place.split != ID}
+
+
+def _home(found: Mapping[Place, Found]) -> dict[Place, Found]:
+    return {place: one for place, one in found.items() if place.split == ID}
+
+
+def _figure(place: Place, steps: Steps, severity: Severity | None) -> Figure:
+    where, measured, known = signals(steps, severity)
+    panels = [
+        Panel(f"{name} and MAE", name, "MAE", (cloud(name, known[name], steps["mae"]),))
+        for name in (CERTIFICATE, EXPECTED, "novelty")
+        if name in known
+    ]
+    if DISAGREEMENT in known and measured:
+        clouds = [cloud(shown, known[DISAGREEMENT][where], measured[name]) for name, shown in MEASURES.items()]
+        panels.append(Panel("Disagreement and severity", "disagreement", "severity", tuple(clouds)))
+    return Figure(
+        f"correlation-{place.dataset}-{place.split}-{place.horizon}",
+        f"{place.dataset}, {place.split}, {place.backbone}, H = {place.horizon}",
+        "Each point is a forecast of seed 0; thinned evenly.",
+        tuple(panels),
+    )
+
+
+ANALYSIS = Analysis(
+    NAME,
+    TITLE,
+    ("cert_error_corr", "dis_shift_corr", "correlation_scatter_diagnostics"),
+    cells,
+    reduce,
+    per_step=True,
+)
