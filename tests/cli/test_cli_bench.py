@@ -53,8 +53,9 @@ def test_run_list_table_and_export(folder: Path, tmp_path: Path, capsys: pytest.
 
     out = tmp_path / "cells.csv"
     exported = ompb(capsys, "bench", "export", "--store", store, "--out", out)
-    assert exported.out == f"96 numbers: {out}\n"
-    assert len(pl.read_csv(out)) == 96
+    assert exported.out == f"32 cells: {out}\n"
+    assert len(pl.read_csv(out)) == 32
+    assert pl.read_csv(tmp_path / "made.csv").columns == ["id", "commit", "device", "versions"]
 
 
 def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(

@@ -176,7 +176,10 @@ def test_progress_counts_every_batch() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": 0}, "steps = 0 is out of range; accepted: a whole number from 1"),
+        ({"steps": -1}, "steps = -1 is out of range; accepted: a whole number from 0"),
+        ({"gated": 1}, "gated = 1"),
+        ({"tau_d_factor": 0.0}, "tau_d_factor = 0.0 is out of range"),
+        ({"disagreement": "none"}, "disagreement = 'none' is out of range; accepted: one of clipped"),
         ({"draws": 1}, "draws = 1 is out of range; accepted: a whole number from 2"),
         ({"replay": 2.5}, "replay = 2.5"),
         ({"online_rate": 0.0}, "online_rate = 0.0 is out of range"),

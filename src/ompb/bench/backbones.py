@@ -3,6 +3,9 @@
 Add one of your own by ``@forecaster("name")`` on a function that fits it, or from another package by an entry point in
 the group "ompb.forecasters" that bears the name and leads to the function.
 
+A network's name may say for how many epochs it is trained, in place of the paper's: "tcn@5", or "tcn@val" for as many
+as the newest tenth of the source asks for, which is held out and never learned from; see `NetworkLabel`.
+
 A file is found again by a hash of everything that decided what is in it: data, architecture, training, versions, and
 the source file of a forecaster that was added.
 """
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from ompb.forecasters.torch import BackboneConfig, TrainingConfig
 
 GPT4TS = "gpt4ts"
+HELD_OUT = "val"  # in place of epochs: as many as a held-out part of the source asks for
 NETWORKS = ("tcn", "autoformer", "autoformer-canonical", GPT4TS)
 SOURCE = "source"  # the part of the data that is not a split
 BLOCK = 256  # windows forecast at a time
@@ -66,6 +71,57 @@ def _ridge(source: Floats, context: int, horizon: int, seed: int) -> AnyForecast
     return Ridge.fit(source, context, horizon)
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkLabel:
+    """How results name a network: ``name[weights]@epochs``, where the last two may be left out.
+
+    >>> NetworkLabel.parse("gpt4ts[gpt2-partial]@5")
+    NetworkLabel(name='gpt4ts', weights='gpt2-partial', epochs='5')
+    >>> NetworkLabel.parse("ridge") is None
+    True
+    """
+
+    name: str
+    weights: str | None = None  # where those of GPT4TS come from, unless they are GPT-2's
+    epochs: str | None = None  # a number or "val"; None: the paper's
+
+    def __post_init__(self) -> None:
+        if self.epochs not in (None, HELD_OUT) and re.fullmatch("[1-9][0-9]{0,6}", str(self.epochs)) is None:
+            raise OptionError(
+                f"the backbone {self.name!r} cannot be trained for {self.epochs!r} epochs; accepted behind @: a whole "
+                f"number from 1, or {HELD_OUT} to hold out a tenth of the source."
+            )
+
+    @classmethod
+    def parse(cls, label: str) -> NetworkLabel | None:
+        """What a label says; None if it names no network. Raises ``OptionError`` for epochs that there cannot be."""
+        found = re.fullmatch(r"([^\[\]@]+)(?:\[([^\[\]@]+)\])?(?:@(.*))?", label)
+        return cls(*found.groups()) if found and found[1] in NETWORKS else None
+
+    def __str__(self) -> str:
+        weights = f"[{self.weights}]" if self.weights else ""
+        return f"{self.name}{weights}" + (f"@{self.epochs}" if self.epochs else "")
+
+    def training(self, dataset: str, seed: int, device: str) -> TrainingConfig:
+        """How it is trained on a data set."""
+        from ompb.forecasters.torch import recipe, stopping_early
+
+        papers = recipe(dataset, self.name, seed, device)
+        if self.epochs == HELD_OUT:
+            return stopping_early(papers)
+        return papers if self.epochs is None else dataclasses.replace(papers, epochs=int(self.epochs))
+
+    def config(self, sizes: tuple[int, int, int], checkpoint: str | None = None) -> BackboneConfig:
+        """Its sizes, context, horizon and channels being given; ``checkpoint`` is where GPT-2's weights are."""
+        from ompb.forecasters.torch import configure
+
+        options: dict[str, Any] = dict(zip(("context", "horizon", "channels"), sizes, strict=True))
+        weights = self.weights or ("gpt2" if self.name == GPT4TS else None)
+        options |= {} if weights is None else {"weights": weights}
+        options |= {"checkpoint": checkpoint} if checkpoint and self.name == GPT4TS else {}
+        return configure(self.name, **options)
+
+
 def backbone_names() -> tuple[str, ...]:
     """Every backbone there is: the networks, then the others."""
     return (*NETWORKS, *_FITTED.names())
@@ -78,7 +134,7 @@ def backbone_code(backbone: str) -> str | None:
 
 def is_network(backbone: str) -> bool:
     """Whether cells of a backbone, named as in results, forecast with a network of this package."""
-    return backbone.partition("[")[0] in NETWORKS
+    return NetworkLabel.parse(backbone) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +161,19 @@ class BaseForecasts:
 def backbone_label(name: str, gpt2_weights: str | None) -> str:
     """How results name a backbone: GPT4TS says where its weights come from unless they are GPT-2's.
 
-    >>> backbone_label("tcn", None), backbone_label("gpt4ts", "random")
-    ('tcn', 'gpt4ts[random]')
+    >>> backbone_label("tcn@5", None), backbone_label("gpt4ts", "random")
+    ('tcn@5', 'gpt4ts[random]')
     """
-    if name not in backbone_names():
+    label = NetworkLabel.parse(name)
+    if label is None and name not in backbone_names():
         raise OptionError(f"there is no backbone {name!r}; accepted: {', '.join(backbone_names())}.")
-    if name != GPT4TS:
+    if label is None or label.name != GPT4TS:
         return name
-    if gpt2_weights is None:
+    weights = label.weights or gpt2_weights
+    if weights is None:
         raise OptionError("gpt4ts does not say where its weights come from; pass --gpt2-weights random, or see --help.")
-    return _torch_config(f"{GPT4TS}[{gpt2_weights}]", (96, 96, 1), None).label  # any size will do
+    known = dataclasses.replace(label, weights=weights).config((96, 96, 1)).label  # any size will do
+    return str(NetworkLabel(known, epochs=label.epochs))
 
 
 def prepare(cells: Sequence[Cell], run_context: RunContext, status: Status) -> BaseForecasts:
@@ -136,7 +195,7 @@ def prepare(cells: Sequence[Cell], run_context: RunContext, status: Status) -> B
             for part in missing:
                 status(f"forecasting {part}")
                 _write(files[part], fitted, parts[part], data.context, one.horizon, Scaler.fit(data.source))
-    return BaseForecasts(files, network, plan.description)
+    return BaseForecasts(files, network, {**plan.description, **plan.outcome(network)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +212,17 @@ class _Plan:
     def of(cls, cell: Cell, data: BenchmarkData, run_context: RunContext) -> _Plan:
         sizes = data.context, cell.horizon, len(data.channels)
         known: dict[str, Any] = {"backbone": cell.backbone, "source": _fingerprint(data.source), "sizes": sizes}
-        if not is_network(cell.backbone):
+        label = NetworkLabel.parse(cell.backbone)
+        if label is None:
             known |= {"seed": cell.seed, "code": backbone_code(cell.backbone)}
             return cls(cell, data.context, None, None, {**known, "versions": versions("ompb", "numpy")})
-        config = _torch_config(cell.backbone, sizes, run_context.gpt2_checkpoint)
-        training = _recipe(cell, config, run_context.device)
+        config = label.config(sizes, run_context.gpt2_checkpoint)
+        training = label.training(cell.dataset, cell.seed, run_context.device)
         description = {
             **known,
             "config": {**dataclasses.asdict(config), **_checkpoint(config)},
-            "training": dataclasses.asdict(training),
+            # what is not set is not said: a new option leaves networks trained before it where they are found
+            "training": {name: value for name, value in dataclasses.asdict(training).items() if value is not None},
             "versions": versions("ompb", "numpy", "torch"),
         }
         return cls(cell, data.context, config, training, description)
@@ -187,6 +248,14 @@ class _Plan:
             checkpoint.unlink(missing_ok=True)
         return trained
 
+    def outcome(self, network: Path | None) -> dict[str, Any]:
+        """What only training could tell: the epoch whose weights were kept, where it could stop early."""
+        if network is None or self.training is None or self.training.patience is None:
+            return {}
+        from ompb.forecasters.torch import TrainedForecaster
+
+        return {"stopped_at": TrainedForecaster.load(network).stopped_at}
+
     def forecaster(self, source: Floats, network: Path | None, device: str) -> AnyForecaster:
         """The network, or one fitted now."""
         if network is None:
@@ -195,22 +264,6 @@ class _Plan:
         from ompb.forecasters.torch import TrainedForecaster
 
         return TrainedForecaster.load(network, device)
-
-
-def _torch_config(label: str, sizes: tuple[int, int, int], checkpoint: str | None) -> BackboneConfig:
-    from ompb.forecasters.torch import configure
-
-    name, _, weights = label.removesuffix("]").partition("[")
-    options: dict[str, Any] = dict(zip(("context", "horizon", "channels"), sizes, strict=True))
-    if name == GPT4TS:
-        options |= {"weights": weights or "gpt2"} | ({"checkpoint": checkpoint} if checkpoint else {})
-    return configure(name, **options)
-
-
-def _recipe(cell: Cell, config: BackboneConfig, device: str) -> TrainingConfig:
-    from ompb.forecasters.torch import recipe
-
-    return recipe(cell.dataset, config.backbone, cell.seed, device)
 
 
 def _checkpoint(config: BackboneConfig) -> dict[str, str | None]:

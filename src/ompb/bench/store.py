@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +18,10 @@ from ompb.errors import FormatError, OptionError
 from ompb.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
-EXPORTED = ("metric", "value", "versions", "device", "commit")  # behind the fields of a cell
+MADE = "made.csv"  # beside exported cells: what made them
+MAKER = ("commit", "device", "versions")
+METRIC_DIGITS = 6  # one backbone trained twice on a GPU differs in the fifth
+TIMING_DIGITS = 3  # which other work on the machine changes anyway
 COMMIT = 12  # digits of a commit that are exported: enough to find it
 
 
@@ -39,6 +42,9 @@ class Cell:
 
     def __str__(self) -> str:
         return " ".join(str(value) for value in dataclasses.astuple(self))
+
+
+CELL_FIELDS = tuple(field.name for field in dataclasses.fields(Cell))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,44 +128,71 @@ def collect(store: Store) -> list[Result]:
 
 
 def export(store: Store, path: Path) -> int:
-    """Write every metric of every finished cell, and the seconds of a step, to a CSV; returns how many lines."""
+    """Write every finished cell to a CSV, one line each, with what made them beside it in `MADE`; returns how many.
+
+    A metric is a column, blank where a cell lacks it; the column ``made`` is the ``id`` of a line of the other file.
+    """
     results = collect(store)
     if not results:
         raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")
-    lines = [
-        (*dataclasses.astuple(result.cell), metric, repr(value), versions, result.device, commit)
+    makers = sorted({_maker(result) for result in results})
+    metrics = sorted({name for result in results for name in result.metrics})
+    lines = (
+        (
+            *dataclasses.astuple(result.cell),
+            *(_digits(result.metrics.get(name), METRIC_DIGITS) for name in metrics),
+            _digits(result.timing.get(SECONDS), TIMING_DIGITS),
+            makers.index(_maker(result)),
+        )
         for result in results
-        for versions in [" ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))]
-        for commit in [(result.commit or "")[:COMMIT]]
-        for metric, value in {**result.metrics, **_exported_timing(result.timing)}.items()
-    ]
+    )
+    _write_table(path.with_name(MADE), ("id", *MAKER), ((place, *maker) for place, maker in enumerate(makers)))
+    _write_table(path, (*CELL_FIELDS, *metrics, SECONDS, "made"), lines)
+    return len(results)
+
+
+def _maker(result: Result) -> tuple[str, str, str]:
+    """Commit, device and versions, as words."""
+    versions = " ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))
+    return (result.commit or "")[:COMMIT], result.device, versions
+
+
+def _digits(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def _write_table(path: Path, headings: Iterable[str], lines: Iterable[Iterable[object]]) -> None:
     with replacing(path, parents=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow((*(field.name for field in dataclasses.fields(Cell)), *EXPORTED))
+        writer.writerow(headings)
         writer.writerows(lines)
-    return len(lines)
-
-
-def _exported_timing(timing: Mapping[str, float]) -> dict[str, float]:
-    return {name: seconds for name, seconds in timing.items() if name == SECONDS}
 
 
 def exported(path: Path) -> list[Result]:
     """Results as `export` wrote them, in order; settings are not among them. Raises `FormatError`."""
-    metrics: dict[Cell, dict[str, float]] = {}
-    made: dict[Cell, tuple[dict[str, str], str, str | None]] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for line in csv.DictReader(file):
-                words = {field.name: line[field.name] for field in dataclasses.fields(Cell)}
-                cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
-                metrics.setdefault(cell, {})[line["metric"]] = float(line["value"])
-                numbers = dict(item.split("=") for item in line["versions"].split())
-                made[cell] = (numbers, line["device"], line["commit"] or None)
+        makers = {line["id"]: _made_by(line) for line in _read_table(path.with_name(MADE))}
+        results = [_exported(line, makers) for line in _read_table(path)]
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path} is not a table of cells ({error}); write it with `ompb bench export`.") from error
-    timing = {cell: {SECONDS: found.pop(SECONDS)} if SECONDS in found else {} for cell, found in metrics.items()}
-    return [Result(cell, metrics[cell], {}, *made[cell], timing[cell]) for cell in sorted(metrics)]
+    return sorted(results, key=lambda result: result.cell)
+
+
+def _read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _made_by(line: Mapping[str, str]) -> tuple[dict[str, str], str, str | None]:
+    return dict(item.split("=") for item in line["versions"].split()), line["device"], line["commit"] or None
+
+
+def _exported(line: Mapping[str, str], makers: Mapping[str, tuple[dict[str, str], str, str | None]]) -> Result:
+    words = {name: line[name] for name in CELL_FIELDS}
+    cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
+    numbers = {name: float(word) for name, word in line.items() if word and name not in (*CELL_FIELDS, "made")}
+    timing = {SECONDS: numbers.pop(SECONDS)} if SECONDS in numbers else {}
+    return Result(cell, numbers, {}, *makers[line["made"]], timing)
 
 
 def digest(*contents: bytes) -> str:

@@ -12,14 +12,14 @@ from typer.core import TyperCommand
 from ompb.bench.added import add_file
 from ompb.bench.backbones import RunContext, backbone_label, backbone_names
 from ompb.bench.methods import method_names
-from ompb.bench.page import results_page
 from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, run
-from ompb.bench.store import Cell, Store, collect, export, exported
+from ompb.bench.store import Cell, Store, collect, export
 from ompb.bench.tables import TABLES, make_table, paper_folder, render
 from ompb.cli.console import progress, say, show_table
 from ompb.datasets.benchmark import NAMES
-from ompb.files import replacing
+from ompb.paper.page.markdown import write_pages
+from ompb.paper.page.material import Material
 
 GROUP_HELP = """Benchmark: cells, results and the paper's tables.
 
@@ -183,29 +183,26 @@ def table(
     typer.echo(render(make_table(name, collect(Store(store)), paper_folder(paper)), style.value))
 
 
-@app.command("export", help="Write every metric of every finished cell to a CSV file.")
+@app.command("export", help="Write every finished cell to a CSV file, and what made them beside it.")
 def export_cells(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("results/cells.csv"),
     store: Place = STORE,
 ) -> None:
-    """One line per cell and metric."""
-    say(f"{export(Store(store), out)} numbers: {out}")
+    """One line per cell."""
+    say(f"{export(Store(store), out)} cells: {out}")
 
 
-@app.command("page", help="Write the page of results from an exported table of cells.")
+@app.command("page", help="Write the pages of results and the README's headline from a folder of exported results.")
 def page(
-    cells: Annotated[Path, typer.Option(metavar="FILE", help="As `ompb bench export` wrote it.")] = Path(
-        "results/cells.csv"
+    results: Annotated[Path, typer.Option(metavar="DIR", help="With the cells that `ompb bench export` wrote.")] = Path(
+        "results"
     ),
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")] = Path("docs/results.md"),
-    paper: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with the paper's numbers.")] = None,
-    notes: Annotated[
+    docs: Annotated[Path, typer.Option(metavar="DIR", help="Where to write results.md and its tables.")] = Path("docs"),
+    readme: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Markdown that says what the numbers do not."),
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="A document with a place for the headline."),
     ] = None,
 ) -> None:
-    """Markdown: what stands out, then every table."""
-    remarks = notes.read_text(encoding="utf-8") if notes else ""
-    with replacing(out, parents=True) as part:
-        part.write_text(results_page(exported(cells), paper_folder(paper), remarks), encoding="utf-8")
-    say(f"Results: {out}")
+    """Markdown: a short page, and one per data set."""
+    for path in write_pages(Material.read(results), docs, readme):
+        say(f"Written: {path}")

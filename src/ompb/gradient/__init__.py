@@ -1,8 +1,8 @@
 """The paper's preset: a diagonal Gaussian head that Adam moves along the certificate and each revealed outcome.
 
-Imported on demand only; ``import ompb`` does not need torch. It never calls a forecaster: base forecasts and outcomes
-come in standardised with the source mean and standard deviation. Arithmetic is float32, as in the paper's software;
-the certificate of the default head, in `ompb.core`, is float64.
+Imported on demand only; ``import ompb`` does not need torch. Base forecasts and outcomes come in standardised with the
+source mean and standard deviation; only `OnlineAdaptedHead`, which moves a part of the forecaster, calls one.
+Arithmetic is float32, as in the paper's software; the certificate of the default head, in `ompb.core`, is float64.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
@@ -20,8 +20,19 @@ from ompb.extras import extra
 with extra("torch", needed_by="ompb.gradient"):
     import torch as _torch  # noqa: F401
 
+from ompb.gradient.adapted import OnlineAdaptedHead
 from ompb.gradient.head import Head, Law
 from ompb.gradient.objective import Objective, Terms
-from ompb.gradient.preset import GradientHead, OnlineGradientHead, PaperPreset
+from ompb.gradient.preset import GradientHead, OnlineGradientHead
+from ompb.gradient.settings import PaperPreset
 
-__all__ = ["GradientHead", "Head", "Law", "Objective", "OnlineGradientHead", "PaperPreset", "Terms"]
+__all__ = [
+    "GradientHead",
+    "Head",
+    "Law",
+    "Objective",
+    "OnlineAdaptedHead",
+    "OnlineGradientHead",
+    "PaperPreset",
+    "Terms",
+]

@@ -11,7 +11,7 @@ value of 1, and W transposed has b as its last row, so that W z + b is one matri
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -68,30 +68,40 @@ class Head:
     mean: Tensor  # mu: (C, H + 1, H)
     log_sd: Tensor  # ln sigma: (C, H + 1, H)
     logit: Tensor  # alpha: ()
+    gated: bool = field(default=True, kw_only=True)  # False: s = 1, and Adam leaves alpha alone
 
     @classmethod
-    def fresh(cls, channels: int, horizon: int, log_sd: float, logit: float, device: torch.device) -> Head:
+    def fresh(
+        cls, channels: int, horizon: int, log_sd: float, logit: float, device: torch.device, gated: bool = True
+    ) -> Head:
         """Zero means, so that the forecast starts as the base forecast, whatever the gate."""
         shape = (channels, horizon + 1, horizon)
         return cls(
             torch.zeros(shape, device=device, requires_grad=True),
             torch.full(shape, log_sd, device=device, requires_grad=True),
             torch.tensor(logit, device=device, requires_grad=True),
+            gated=gated,
         )
 
+    @property
+    def gate(self) -> Tensor:
+        """s, in (0, 1), or 1."""
+        return torch.sigmoid(self.logit) if self.gated else torch.ones_like(self.logit)
+
     def parameters(self) -> list[Tensor]:
-        """The three tensors."""
-        return [self.mean, self.log_sd, self.logit]
+        """What Adam moves of the three tensors."""
+        return [self.mean, self.log_sd, self.logit] if self.gated else [self.mean, self.log_sd]
 
     def copy(self) -> Head:
         """A head of its own with the same values."""
-        return Head(*(parameter.detach().clone().requires_grad_() for parameter in self.parameters()))
+        tensors = (tensor.detach().clone().requires_grad_() for tensor in (self.mean, self.log_sd, self.logit))
+        return Head(*tensors, gated=self.gated)
 
     def law(self) -> Law:
         """The present law, as a function of the parameters."""
         log_variance = 2 * self.log_sd
-        return Law(self.mean, torch.exp(log_variance), log_variance, torch.sigmoid(self.logit))
+        return Law(self.mean, torch.exp(log_variance), log_variance, self.gate)
 
     def gate_penalty(self) -> Tensor:
-        """alpha^2 / (2 * 10^2): minus the log prior density of the logit, up to a constant."""
-        return self.logit**2 / (2 * GATE_PRIOR_SD**2)
+        """alpha^2 / (2 * 10^2): minus the log prior density of the logit, up to a constant; 0 without a gate."""
+        return self.logit**2 / (2 * GATE_PRIOR_SD**2) if self.gated else torch.zeros_like(self.logit)

@@ -12,12 +12,14 @@ counted with the KL, and the posterior's own terms R and D do not move it: only 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ompb.core.certificate.disagreement import DisagreementMode
 from ompb.core.certificate.kinds import Kind
 from ompb.gradient.head import Head, Law
 
@@ -79,6 +81,19 @@ class GibbsRisk:
         return (errors.square().sum() + variances + self.rest) / self.cells
 
 
+@dataclass(frozen=True, eq=False)
+class WindowRisk:
+    """The same R from every window, for inputs that change from step to step: `GibbsRisk` would cost more to make."""
+
+    inputs: Tensor  # (C, m, H + 1)
+    outcomes: Tensor  # (C, m, H)
+
+    def __call__(self, law: Law) -> Tensor:
+        """R of a law."""
+        errors = self.outcomes - law.forecast(self.inputs)
+        return (errors.square() + law.output_variance(self.inputs.square())).mean()
+
+
 def pair_squares(noise: Tensor) -> Tensor:
     """(eps_k - eps_l)^2 of all K (K - 1) / 2 pairs, (C, H, pairs), of standard normals eps (K, C, H)."""
     first, second = torch.triu_indices(len(noise), len(noise), offset=1, device=noise.device)
@@ -105,31 +120,44 @@ class Objective:
     """The loss as a function of the head; all that is fixed once the stream starts."""
 
     squares: Tensor  # squared inputs of the replay windows: (C, m, H + 1)
-    risk: GibbsRisk
+    risk: Callable[[Law], Tensor]
     kind: Kind
     summary: Tensor  # what the kind keeps of the bounded losses under the law the stream starts with
     tau_d: float
     delta: float
+    mode: DisagreementMode = "clipped"
 
     @classmethod
     def at_start(
-        cls, law: Law, inputs: Tensor, outcomes: Tensor, noise: Tensor, tau_d: float | None, kind: str, delta: float
+        cls,
+        law: Law,
+        inputs: Tensor,
+        outcomes: Tensor,
+        noise: Tensor,
+        tau_d: float | None,
+        kind: str,
+        delta: float,
+        *,
+        tau_d_factor: float = 1.0,
+        variance_factor: float = 1.0,
+        mode: DisagreementMode = "clipped",
     ) -> Objective:
         """From replay windows in time order, inputs (C, m, H + 1) and outcomes (C, m, H), and the offline law.
 
-        Without a ``tau_d`` it is the root of the median gap over replay windows and pairs of ``noise`` (K, C, H).
+        Without a ``tau_d`` it is the root of the median gap over replay windows and pairs of ``noise`` (K, C, H); the
+        factors are on it and on the variance that the kind estimates.
         """
         squares = inputs.square()
         errors = (outcomes - law.forecast(inputs)).square() + law.output_variance(squares)
         per_window = errors.mean(dim=(0, 2)).double()  # (m,)
         losses = torch.clamp(per_window / per_window.quantile(TAU_Y_QUANTILE), max=1.0)
         complexity: Kind = Kind.tags[kind]()
-        summary = torch.from_numpy(complexity.summary(losses.cpu().numpy(), 1.0)).to(inputs)
+        summary = torch.from_numpy(complexity.summary(losses.cpu().numpy(), variance_factor)).to(inputs)
         if tau_d is None:
             gaps = pair_gaps(law, squares, pair_squares(noise))
             tau_d = math.sqrt(gaps.quantile(TAU_D_QUANTILE).item())
         risk = GibbsRisk.of(inputs, outcomes - inputs[..., :-1])
-        return cls(squares, risk, complexity, summary, tau_d, delta)
+        return cls(squares, risk, complexity, summary, tau_d_factor * tau_d, delta, mode)
 
     @property
     def windows(self) -> int:
@@ -143,9 +171,13 @@ class Objective:
         return gamma
 
     def disagreement(self, law: Law, squares: Tensor, noise: Tensor) -> Tensor:
-        """Mean over pairs of min(1, gap / tau_d^2), (n,), from normals (K, C, H)."""
-        gaps = pair_gaps(law, squares, pair_squares(noise))
-        return (gaps / self.tau_d**2).clamp(max=1).mean(dim=1)
+        """Mean over pairs of min(1, gap / tau_d^2), (n,), from normals (K, C, H); other modes bound it otherwise."""
+        scaled = pair_gaps(law, squares, pair_squares(noise)) / self.tau_d**2
+        if self.mode == "clipped":
+            scaled = scaled.clamp(max=1)
+        elif self.mode == "normalised":
+            scaled = scaled / (1 + scaled)
+        return scaled.mean(dim=1)
 
     def terms(self, head: Head, probes: Tensor, noise: Tensor, inputs: Tensor, outcome: Tensor) -> Terms:
         """Terms for one labelled window, inputs (C, 1, H + 1) and outcome (C, 1, H).

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from html import escape
 from importlib.metadata import version
-from io import StringIO
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ompb.core.record import RAREST
 from ompb.episodes import Episode
 from ompb.names import listed
-from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, save, warning_figure
+from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
+from ompb.reports.inline import inline_svg
 from ompb.reports.summary import COLUMNS, LARGE_ERROR, realised_sentence, share_above_sentence, three_decimals
 from ompb.settings import Settings
 from ompb.studies import BARE, OMPB, PhaseScores, Study
@@ -218,19 +216,7 @@ def _figures(study: Study) -> str:
 
 
 def _figure(figure: Figure, caption: str, number: int) -> str:
-    return f"<figure>\n{_inline_svg(figure, number)}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
-
-
-def _inline_svg(figure: Figure, number: int) -> str:
-    """The figure as an ``svg`` element whose identifiers clash with no other figure's."""
-    buffer = StringIO()
-    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    # Text stays text: smaller, and it can be searched and read aloud.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ompb"}):
-        save(figure, buffer, format="svg", metadata=metadata)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    return re.sub(r'(\sid="|href="#|url\(#)', rf"\1figure{number}-", svg)
+    return f"<figure>\n{inline_svg(figure, f'figure{number}')}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
 
 
 # Guarantees

@@ -25,10 +25,10 @@ from ompb.forecasters.torch.autoformer import (
 from ompb.forecasters.torch.backbones import backbone, build, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.gpt4ts import GPT4TS, GPT4TSConfig
-from ompb.forecasters.torch.recipes import TrainingConfig, recipe
+from ompb.forecasters.torch.recipes import TrainingConfig, recipe, stopping_early
 from ompb.forecasters.torch.tcn import TCN, TCNConfig
 from ompb.forecasters.torch.trained import TrainedForecaster
-from ompb.forecasters.torch.training import train
+from ompb.forecasters.torch.training import train, train_again
 
 __all__ = [
     "GPT4TS",
@@ -47,5 +47,7 @@ __all__ = [
     "build",
     "configure",
     "recipe",
+    "stopping_early",
     "train",
+    "train_again",
 ]

@@ -188,7 +188,16 @@ def decoder_start(windows: Tensor, config: AutoformerConfig) -> tuple[Tensor, Te
     )
 
 
-class SimplifiedAutoformer(Backbone):
+class Autoformer(Backbone):
+    """What both have in common but their layers."""
+
+    def low_rank_layers(self) -> tuple[str, ...]:
+        """The projections of every auto-correlation, 16 by default."""
+        attention = (name for name, module in self.named_modules() if isinstance(module, AutoCorrelation))
+        return tuple(f"{name}.{layer}" for name in attention for layer in ("query", "key", "value", "out"))
+
+
+class SimplifiedAutoformer(Autoformer):
     """The simplified variant: linear embeddings, no normalisation, a trend that lives in the model's width."""
 
     last_layer = ("seasonal_head", "trend_head")
@@ -251,7 +260,7 @@ class SeasonalLayerNorm(nn.LayerNorm):
         return y - y.mean(dim=1, keepdim=True)
 
 
-class CanonicalAutoformer(Backbone):
+class CanonicalAutoformer(Autoformer):
     """The canonical model: convolutional embeddings, seasonal layer norms, a trend that stays in the C channels."""
 
     last_layer = ("head",)

@@ -53,3 +53,7 @@ class Backbone(nn.Module, ABC):
         """Parameters of the last layer, by name."""
         inside = tuple(f"{module}." for module in self.last_layer)
         return {name: parameter for name, parameter in self.named_parameters() if name.startswith(inside)}
+
+    def low_rank_layers(self) -> tuple[str, ...]:
+        """Names of the linear layers that low-rank adapters go to: the last layer, where a backbone says no other."""
+        return self.last_layer

@@ -42,6 +42,13 @@ class TrainedForecaster:
     scaler: Scaler  # of the source
     training: TrainingConfig
     losses: tuple[float, ...]  # mean training loss of each epoch, in standardised units
+    held_out_losses: tuple[float, ...] = ()  # those on the rows held out, where training could stop early
+
+    @property
+    def stopped_at(self) -> int:
+        """The epoch, from 1, whose weights these are: the best one on what was held out, else the last."""
+        held_out = self.held_out_losses
+        return held_out.index(min(held_out)) + 1 if held_out else len(self.losses)
 
     @property
     def config(self) -> BackboneConfig:
@@ -82,7 +89,8 @@ class TrainedForecaster:
     def save(self, path: PathLike) -> None:
         """Write one .safetensors file, whole or not at all."""
         header = describe(self.config, self.training, self.scaler)
-        write(path, "forecaster", {**header, "losses": self.losses}, self.model.state_dict())
+        header |= {"losses": self.losses, "held_out_losses": self.held_out_losses}
+        write(path, "forecaster", header, self.model.state_dict())
 
     @classmethod
     def load(cls, path: PathLike, device: str = "cpu") -> TrainedForecaster:
@@ -94,7 +102,8 @@ class TrainedForecaster:
             model.load_state_dict(tensors)
             training = TrainingConfig(**header["training"])
             scaler = Scaler(np.array(header["mean"]), np.array(header["sd"]))
-            return cls(model.to(place).eval(), scaler, training, tuple(header["losses"]))
+            losses, held_out = header["losses"], header.get("held_out_losses", ())
+            return cls(model.to(place).eval(), scaler, training, tuple(losses), tuple(held_out))
         except (KeyError, TypeError, RuntimeError, OptionError) as error:
             raise FormatError(f"{path} is damaged ({error}); write it again with save().") from error
 

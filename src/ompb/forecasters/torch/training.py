@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from ompb.errors import ForecasterError, FormatError, ShapeError
+from ompb.errors import ForecasterError, FormatError, ShapeError, TooShortError
 from ompb.files import PathLike
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
@@ -22,7 +23,10 @@ from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
 from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
 from ompb.inputs import as_rows
 from ompb.scaler import Scaler
+from ompb.types import Floats
 from ompb.windows import complete_starts
+
+HELD_OUT = 0.1  # share of the rows, where training may stop early
 
 Progress: TypeAlias = Callable[[int, int], object]
 
@@ -43,87 +47,197 @@ def train(
     stopped. Raises ``FormatError`` if that file belongs to another training, ``ForecasterError`` if the loss is not
     finite. On a GPU matrix products are rounded to TF32, as convolutions are there.
     """
-    device = usable_device(training.device)
+    rows = _rows_for(config, source)
+    return _trained(config, rows, Scaler.fit(rows), training, None, checkpoint, progress)
+
+
+def train_again(
+    forecaster: TrainedForecaster, source: Any, *, warm: bool, progress: Progress | None = None
+) -> TrainedForecaster:
+    """The same backbone, trained on other rows (T, C) by its own recipe, which decides the seed and device, too.
+
+    Its scaler is kept. Training starts from fresh weights or, if ``warm``, from the present ones, with Adam's moments
+    at zero. The forecaster itself is not changed.
+    """
+    config = forecaster.config
+    weights = forecaster.model.state_dict() if warm else None
+    return _trained(config, _rows_for(config, source), forecaster.scaler, forecaster.training, weights, None, progress)
+
+
+def _rows_for(config: BackboneConfig, source: Any) -> Floats:
     rows = as_rows(source, "source").values
     if rows.shape[1] != config.channels:
         raise ShapeError(f"source has {rows.shape[1]} channels; pass {config.channels}, as the backbone expects.")
+    return rows
+
+
+def _trained(
+    config: BackboneConfig,
+    rows: Floats,
+    scaler: Scaler,
+    training: TrainingConfig,
+    weights: Mapping[str, Tensor] | None,
+    checkpoint: PathLike | None,
+    progress: Progress | None,
+) -> TrainedForecaster:
+    """The loop over epochs; ``weights`` are those to start from, None for fresh ones."""
+    device = usable_device(training.device)
     span = config.context + config.horizon
-    starts = torch.from_numpy(complete_starts(np.isnan(rows.sum(axis=1)), span, "source"))
-    scaler = Scaler.fit(rows)
-    header = {**describe(config, training, scaler), "windows": len(starts)}
+    starts = _Starts.of(rows, config, training.patience is not None)
+    header = {**describe(config, training, scaler), "windows": len(starts.learned)}
     saved = None if checkpoint is None else _saved_state(checkpoint, header)
     with own_random_state(training.seed, device), _tf32(device):
-        run = _Run(build(config) if saved is None else blank(config), training, device)
-        losses = [] if saved is None else run.resume(*saved)
+        run = _Run(build(config) if saved is None and weights is None else blank(config), training, device)
+        if saved is not None:
+            run.resume(*saved)
+        elif weights is not None:
+            run.model.load_state_dict(weights)
         scaled = torch.from_numpy(scaler.standardise(rows).astype(np.float32)).to(device)
         stretches = scaled.unfold(0, span, 1)  # (windows, C, context + horizon), a view
-        while len(losses) < training.epochs:
-            losses.append(run.epoch(stretches, starts, len(losses), progress))
+        while not run.is_over():
+            run.epoch(stretches, starts.learned, progress)
+            if len(starts.held_out):
+                run.judge(stretches, starts.held_out)
             if checkpoint is not None:
-                write(checkpoint, "checkpoint", {**header, "losses": losses}, run.tensors())
-    return TrainedForecaster(run.model.eval(), scaler, training, tuple(losses))
+                write(checkpoint, "checkpoint", {**header, **run.history()}, run.tensors())
+    return run.forecaster(scaler)
 
 
+@dataclass(frozen=True)
+class _Starts:
+    """First rows of the stretches to learn from, and of those held out, all without missing cells."""
+
+    learned: Tensor
+    held_out: Tensor  # empty where nothing is
+
+    @classmethod
+    def of(cls, rows: Floats, config: BackboneConfig, hold_out: bool) -> _Starts:
+        """Windows that are held out forecast the newest rows only, and may begin in those that are learned."""
+        span = config.context + config.horizon
+        starts = torch.from_numpy(complete_starts(np.isnan(rows.sum(axis=1)), span, "source"))
+        if not hold_out:
+            return cls(starts, starts[:0])
+        cut = len(rows) - max(round(HELD_OUT * len(rows)), config.horizon)
+        learned, held_out = starts[starts + span <= cut], starts[starts + config.context >= cut]
+        if not (len(learned) and len(held_out)):
+            raise TooShortError(
+                f"the first {cut} of {len(rows)} rows hold {len(learned)} complete windows to learn from, and the rest "
+                f"{len(held_out)} to judge by; both need one: pass a longer source, or leave patience out."
+            )
+        return cls(learned, held_out)
+
+
+@dataclass(eq=False)
 class _Run:
-    """What changes while training: the model, its optimiser and the random states."""
+    """What changes while training: the model, its optimiser, the losses so far and the random states."""
 
-    def __init__(self, model: Backbone, training: TrainingConfig, device: torch.device) -> None:
-        self.model, self.training, self.device = model.to(device), training, device
+    model: Backbone
+    training: TrainingConfig
+    device: torch.device
+    losses: list[float] = field(default_factory=list)
+    held_out_losses: list[float] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)  # the model of the best epoch, where some rows are held out
+
+    def __post_init__(self) -> None:
+        self.model.to(self.device)
         trainable = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimiser = torch.optim.Adam(
-            trainable, lr=training.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=device.type == "cuda"
+            trainable, lr=self.training.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=self.device.type == "cuda"
         )
 
-    def epoch(self, stretches: Tensor, starts: Tensor, number: int, progress: Progress | None) -> float:
-        """Visit every window once, in random order; returns the mean loss. Epochs count from 0."""
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or patience is at its end."""
+        if len(self.losses) == self.training.epochs:
+            return True
+        if self.training.patience is None or not self.held_out_losses:
+            return False
+        best = self.held_out_losses.index(min(self.held_out_losses))
+        return len(self.held_out_losses) - 1 - best >= self.training.patience
+
+    def epoch(self, stretches: Tensor, starts: Tensor, progress: Progress | None) -> None:
+        """Visit every window once, in random order."""
         self.model.train()
-        cuts = list(range(self.training.batch, len(starts), self.training.batch))  # the last batch may be smaller
-        batches = starts[torch.randperm(len(starts))].tensor_split(cuts)
+        shuffled = self._batches(starts[torch.randperm(len(starts))])
         total = torch.zeros((), device=self.device)
-        for done, batch in enumerate(batches, start=number * len(batches) + 1):
-            total += self._step(stretches[batch.to(self.device)]) * len(batch)
+        for done, batch in enumerate(shuffled, start=len(self.losses) * len(shuffled) + 1):
+            total += self._step(stretches[batch]) * len(batch)
             if progress is not None:
-                progress(done, self.training.epochs * len(batches))
+                progress(done, self.training.epochs * len(shuffled))
         loss = float(total) / len(starts)
         if not math.isfinite(loss):
             raise ForecasterError(
-                f"training diverged: the loss of epoch {number + 1} is {loss}; "
+                f"training diverged: the loss of epoch {len(self.losses) + 1} is {loss}; "
                 f"pass a learning rate below {self.training.learning_rate}."
             )
-        return loss
+        self.losses.append(loss)
 
-    def _step(self, stretches: Tensor) -> Tensor:
-        """One step on standardised stretches (B, C, context + horizon); returns the loss before it."""
+    def judge(self, stretches: Tensor, starts: Tensor) -> None:
+        """The mean loss on what was held out; the model is kept if it is the best so far. Nothing is drawn."""
+        self.model.eval()
+        total = torch.zeros((), device=self.device)
+        with torch.inference_mode():
+            for batch in self._batches(starts):
+                total += self._loss(stretches[batch]) * len(batch)
+        self.held_out_losses.append(float(total) / len(starts))
+        if self.held_out_losses.index(min(self.held_out_losses)) == len(self.held_out_losses) - 1:
+            self.best = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+
+    def forecaster(self, scaler: Scaler) -> TrainedForecaster:
+        """What training has led to."""
+        if self.best:
+            self.model.load_state_dict(self.best)
+        return TrainedForecaster(
+            self.model.eval(), scaler, self.training, tuple(self.losses), tuple(self.held_out_losses)
+        )
+
+    def _batches(self, starts: Tensor) -> tuple[Tensor, ...]:
+        """Starts in batches, on the device; the last may be smaller."""
+        cuts = list(range(self.training.batch, len(starts), self.training.batch))
+        return starts.to(self.device).tensor_split(cuts)
+
+    def _loss(self, stretches: Tensor) -> Tensor:
+        """Mean squared error on standardised stretches (B, C, context + horizon)."""
         context = self.model.config.context
         windows, outcomes = stretches.transpose(1, 2).tensor_split([context], dim=1)  # (B, context or horizon, C)
-        loss = mse_loss(self.model(windows), outcomes)
+        return mse_loss(self.model(windows), outcomes)
+
+    def _step(self, stretches: Tensor) -> Tensor:
+        """One step of Adam; returns the loss before it."""
+        loss = self._loss(stretches)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         return loss.detach()
 
+    def history(self) -> Header:
+        """The losses so far, as a file states them."""
+        return {"losses": self.losses, "held_out_losses": self.held_out_losses}
+
     def tensors(self) -> dict[str, Tensor]:
-        """Everything a resumed run needs: "model.*", "adam.<parameter>.<moment>" and "random.<device>"."""
+        """All else a resumed run needs: "model.*", "best.*", "adam.<parameter>.<moment>" and "random.<device>"."""
         adam = self.optimiser.state_dict()["state"]
         found = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        found |= {f"best.{name}": tensor for name, tensor in self.best.items()}
         found |= {f"adam.{n}.{key}": tensor for n, moments in adam.items() for key, tensor in moments.items()}
         found["random.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             found["random.cuda"] = torch.cuda.get_rng_state(self.device)
         return found
 
-    def resume(self, losses: list[float], tensors: dict[str, Tensor]) -> list[float]:
-        """Take up the state that `tensors` gave; hands the losses so far through."""
+    def resume(self, history: Header, tensors: dict[str, Tensor]) -> None:
+        """Take up the state that `history` and `tensors` gave."""
+        self.losses, self.held_out_losses = list(history["losses"]), list(history["held_out_losses"])
         adam: dict[int, dict[str, Tensor]] = {}
         for name in (name for name in tensors if name.startswith("adam.")):
             _, parameter, moment = name.split(".")
             adam.setdefault(int(parameter), {})[moment] = tensors[name]
         self.model.load_state_dict({name: tensors[f"model.{name}"] for name in self.model.state_dict()})
+        if self.held_out_losses:
+            self.best = {name: tensors[f"best.{name}"] for name in self.model.state_dict()}
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": adam})
         torch.set_rng_state(tensors["random.cpu"])
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(tensors["random.cuda"], self.device)
-        return losses
 
 
 @contextmanager
@@ -150,8 +264,8 @@ def _tf32(device: torch.device) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _saved_state(path: PathLike, header: Header) -> tuple[list[float], dict[str, Tensor]] | None:
-    """Losses and tensors of a checkpoint, if there is one; it must have been written under the same header."""
+def _saved_state(path: PathLike, header: Header) -> tuple[Header, dict[str, Tensor]] | None:
+    """Header and tensors of a checkpoint, if there is one; it must have been written under the same header."""
     if not Path(path).exists():
         return None
     saved, tensors = read(path, "checkpoint")
@@ -162,4 +276,4 @@ def _saved_state(path: PathLike, header: Header) -> tuple[list[float], dict[str,
             f"checkpoint {path} belongs to a training with other {', '.join(others)}; "
             f"delete it, pass another path, or repeat the arguments it was written with."
         )
-    return list(saved["losses"]), tensors
+    return saved, tensors

@@ -1,0 +1,202 @@
+"""Tables in which our numbers stand beside the paper's: the same seeds for all that is compared, doubts marked."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ompb.bench.findings import Section
+from ompb.bench.protocols import ONE_STEP, Clock
+from ompb.bench.store import Cell, Result
+from ompb.paper.grid import PAPERS_DATA, Spot, paper_dataset
+from ompb.paper.printed import Number
+
+ERRORS = {"mae": "MAE", "mse": "MSE"}
+ALL_SEEDS = (
+    "Numbers are means over the seeds in the last column, which all methods of a block have run with; behind ± is the "
+    "standard deviation over all seeds of that method. n counts forecasts."
+)
+PAPERS = f"The paper's numbers are of the {ONE_STEP} protocol and one seed; ratio is ours to the paper's."
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A cell without its seed."""
+
+    spot: Spot
+    protocol: str
+    method: str
+
+    @classmethod
+    def of(cls, cell: Cell) -> Place:
+        """That of a cell."""
+        return cls(Spot(cell.dataset, cell.backbone, cell.horizon, cell.split), cell.protocol, cell.method)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Results by place and seed."""
+
+    results: Mapping[Place, Mapping[int, Result]]
+
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> Measured:
+        """Of finished cells."""
+        found: dict[Place, dict[int, Result]] = {}
+        for result in results:
+            found.setdefault(Place.of(result.cell), {})[result.cell.seed] = result
+        return cls(found)
+
+    def common_seeds(self, places: Iterable[Place]) -> tuple[int, ...]:
+        """The seeds of all of these places that have run at all."""
+        there = [set(self.results[place]) for place in places if place in self.results]
+        return tuple(sorted(set.intersection(*there))) if there else ()
+
+    def mean(self, place: Place, metric: str, seeds: Iterable[int]) -> float | None:
+        """Over these seeds; None if the place has not run with all of them, or has no such metric."""
+        found = self.results.get(place, {})
+        values = [found[seed].metrics.get(metric) for seed in seeds if seed in found]
+        known = [value for value in values if value is not None]
+        return statistics.fmean(known) if known and len(known) == len(list(seeds)) else None
+
+    def spread(self, place: Place, metric: str) -> float | None:
+        """Standard deviation over all seeds; None for fewer than two."""
+        found = self.results.get(place, {}).values()
+        values = [result.metrics[metric] for result in found if metric in result.metrics]
+        return statistics.stdev(values) if len(values) > 1 else None
+
+    def windows(self, place: Place) -> str:
+        """How many forecasts were scored."""
+        found = self.results.get(place, {}).values()
+        return " ".join(sorted({str(result.settings["windows"]) for result in found if "windows" in result.settings}))
+
+
+@dataclass(slots=True)
+class Doubts:
+    """Letters for what speaks against printed numbers, in the order in which they are met."""
+
+    letters: dict[str, str] = field(default_factory=dict)
+
+    def shown(self, number: Number | None) -> str:
+        """A number as printed, with the letter of its doubt."""
+        if number is None:
+            return ""
+        if number.doubt is None:
+            return number.value
+        letter = self.letters.setdefault(number.doubt, _letters(len(self.letters)))
+        return f"{number.value} [{letter}]"
+
+    def notes(self) -> tuple[str, ...]:
+        """What the letters mean."""
+        return tuple(f"[{letter}] {doubt}" for doubt, letter in self.letters.items())
+
+
+def _letters(place: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    alphabet = string.ascii_lowercase
+    first, last = divmod(place, len(alphabet))
+    return (alphabet[first - 1] if first else "") + alphabet[last]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line to be: what it is about, where its numbers are, and what the paper prints, by metric."""
+
+    keys: tuple[str, ...]
+    place: Place
+    printed: Mapping[str, Number] = field(default_factory=dict)
+
+    @property
+    def is_papers_data(self) -> bool:
+        """Whether the paper's numbers are of the same data."""
+        return self.place.spot.dataset in PAPERS_DATA
+
+
+def compare(
+    title: str,
+    keys: Sequence[str],
+    blocks: Iterable[Sequence[Entry]],
+    measured: Measured,
+    notes: Iterable[str] = (),
+    metrics: Mapping[str, str] = ERRORS,
+) -> Section:
+    """A table of entries that have a number of ours or the paper's. Those of a block are compared: same seeds.
+
+    The paper's columns are there if any entry has a number of it.
+    """
+    kept = [
+        block
+        for block in (
+            [entry for entry in block if entry.printed or entry.place in measured.results] for block in blocks
+        )
+        if block
+    ]
+    entries = list(itertools.chain.from_iterable(kept))
+    beside = any(entry.printed for entry in entries)
+    doubts = Doubts()
+    lines = []
+    for block in kept:
+        seeds = measured.common_seeds(entry.place for entry in block)
+        lines += [_line(entry, measured, seeds, metrics, doubts if beside else None) for entry in block]
+    per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
+    headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
+    return Section(
+        title=title,
+        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *doubts.notes()),
+        headings=(*keys, *headings, "n", "seeds"),
+        lines=tuple(lines),
+        keys=len(keys),
+    )
+
+
+def _line(
+    entry: Entry, measured: Measured, seeds: Sequence[int], metrics: Iterable[str], doubts: Doubts | None
+) -> tuple[str, ...]:
+    numbers = []
+    for metric in metrics:
+        mean, spread = measured.mean(entry.place, metric, seeds), measured.spread(entry.place, metric)
+        numbers.append(shown(mean, spread))
+        if doubts is not None:
+            theirs = entry.printed.get(metric)
+            numbers += [doubts.shown(theirs), ratio(mean, theirs) if entry.is_papers_data else ""]
+    ran = entry.place in measured.results
+    return (*entry.keys, *numbers, measured.windows(entry.place), " ".join(map(str, seeds)) if ran else "")
+
+
+def shown(mean: float | None, spread: float | None = None, digits: int = 4) -> str:
+    """A number as tables have it, blank if there is none.
+
+    >>> shown(0.5, 0.01), shown(None)
+    ('0.5000 ± 0.0100', '')
+    """
+    if mean is None:
+        return ""
+    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+def ratio(ours: float | None, printed: Number | None) -> str:
+    """Ours by the paper's, blank where there are not both.
+
+    >>> ratio(0.3, Number("0.2")), ratio(None, Number("0.2")), ratio(0.3, Number("0"))
+    ('1.500', '', '')
+    """
+    return "" if ours is None or printed is None or not float(printed) else f"{ours / float(printed):.3f}"
+
+
+def _protocol_notes(entries: Iterable[Entry]) -> list[str]:
+    """What a protocol that leaks shows too early."""
+    clocks = {Clock(entry.place.protocol, entry.place.spot.horizon) for entry in entries}
+    delays = sorted({clock.delay for clock in clocks if clock.leaks and clock.delay is not None})
+    return [f"LEAKS: a delay of {delay} shows a method H-{delay} of the H rows it is scored on." for delay in delays]
+
+
+def _data_notes(entries: Sequence[Entry], measured: Measured, beside: bool) -> list[str]:
+    notes = [ALL_SEEDS] if any(entry.place in measured.results for entry in entries) else []
+    if beside:
+        notes.append(PAPERS)
+    strangers = sorted({entry.place.spot.dataset for entry in entries if entry.printed and not entry.is_papers_data})
+    notes += [f"{name} is not the paper's {paper_dataset(name)}, so there is no ratio." for name in strangers]
+    return notes

@@ -1,0 +1,120 @@
+"""Where the paper's analyses look, in our names: data sets, splits, horizons, backbones, and the methods compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ompb.bench.named import Named
+from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.store import Cell
+from ompb.paper.analysis import Scope
+
+STAND_IN = "weather-stand-in"
+SPLITS: Mapping[str, tuple[str, ...]] = {
+    "etth": ("id", "ood"),
+    "ili": ("id", "ood"),
+    STAND_IN: ("id", "ood_near", "ood_far"),
+}
+HOURLY = (24, 48, 96, 192, 336, 720)
+HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": HOURLY, "ili": (24, 48, 72), STAND_IN: HOURLY}
+SHORT: Mapping[str, tuple[int, ...]] = {"etth": (24, 96, 336), "ili": (24, 48, 72), STAND_IN: (24, 96, 336)}
+PROTOCOLS = (HONEST, ONE_STEP)
+SEEDS = (0, 1, 2)  # of our methods and of what they are held against; others have the first
+
+ORIGINAL, OMPB, PRESET = "original", "ompb", "ompb-paper"
+TRIVIAL = ("profile", "last", "bias", "copy")
+NO_PROFILE = ("ili",)  # whose windows hold no whole season
+PUBLISHED = (
+    "solid", "solid+tuned", "solid++", "solid-continual", "onenet", "onenet+tuned", "onenet-fsnet-rate",
+    "proceed", "proceed+tuned", "gd", "er", "der++", "tafas", "petsa", "cosa", "cosa-tuned", "dsof", "elf",
+    "aci", "dtaci",
+)  # fmt: skip
+RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")
+IN_PAPER = {STAND_IN: "weather", "weather-5k": "weather"}  # data sets that the paper has under another name
+PAPERS_DATA = ("etth", "ili", "weather-5k")  # the others stand in for the paper's
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A stream and the forecaster that is corrected on it."""
+
+    dataset: str
+    backbone: str
+    horizon: int
+    split: str
+
+    def cell(self, protocol: str, method: str, seed: int = 0) -> Cell:
+        """What a method does here."""
+        return Cell(self.dataset, self.backbone, self.horizon, self.split, protocol, method, seed)
+
+
+QUICK = ("etth", "tcn", 24)  # what a quick scope looks at
+# The paper's three streams for single questions: one a data set, each with another backbone.
+SINGLE = (Spot("etth", "tcn", 96, "ood"), Spot("ili", "gpt4ts", 48, "ood"), Spot(STAND_IN, "autoformer", 96, "ood_far"))
+
+
+def backbones(scope: Scope) -> tuple[str, ...]:
+    """The paper's three, GPT4TS as it is at hand."""
+    return "tcn", "autoformer", scope.gpt4ts
+
+
+def spots(scope: Scope, horizons: Mapping[str, Sequence[int]]) -> list[Spot]:
+    """Every backbone and split of these data sets and horizons; a quick scope has a TCN at 24 rows of the first."""
+    every = (
+        Spot(dataset, backbone, horizon, split)
+        for dataset, lengths in horizons.items()
+        for backbone, horizon, split in itertools.product(backbones(scope), lengths, SPLITS[dataset])
+    )
+    quick = next(iter(horizons)), *QUICK[1:]
+    return [spot for spot in every if not scope.quick or (spot.dataset, spot.backbone, spot.horizon) == quick]
+
+
+def single_spots(scope: Scope) -> list[Spot]:
+    """The three streams for single questions; ETTh2 at 24 rows if the scope is quick."""
+    if scope.quick:
+        return [Spot(*QUICK, "ood")]
+    return [
+        Spot(spot.dataset, scope.gpt4ts if spot.backbone == "gpt4ts" else spot.backbone, spot.horizon, spot.split)
+        for spot in SINGLE
+    ]
+
+
+def seeds(scope: Scope) -> tuple[int, ...]:
+    """Those of our methods."""
+    return SEEDS[:1] if scope.quick else SEEDS
+
+
+def references(dataset: str) -> tuple[str, ...]:
+    """The bare backbone and what anyone could do in its place."""
+    return ORIGINAL, *(name for name in TRIVIAL if name != "profile" or dataset not in NO_PROFILE)
+
+
+def with_options(method: str, **options: Any) -> str:
+    """A method's name with options.
+
+    >>> with_options("ompb", novelty=0.0, gate="open")
+    'ompb[gate="open",novelty=0.0]'
+    """
+    return str(Named(method, options))
+
+
+def cells(spots: Iterable[Spot], protocol: str, methods: Iterable[str], seeds: Iterable[int] = (0,)) -> list[Cell]:
+    """Every combination."""
+    return [spot.cell(protocol, name, seed) for spot, name, seed in itertools.product(spots, methods, seeds)]
+
+
+def paper_backbone(backbone: str) -> str:
+    """The paper's name of a backbone: it knows one Autoformer, and GPT-2's own weights only.
+
+    >>> paper_backbone("gpt4ts[gpt2-partial]@5"), paper_backbone("autoformer-canonical")
+    ('gpt4ts', 'autoformer')
+    """
+    return backbone.partition("@")[0].partition("[")[0].removesuffix("-canonical")
+
+
+def paper_dataset(dataset: str) -> str:
+    """The paper's name of a data set, or of the one that this one stands in for."""
+    return IN_PAPER.get(dataset, dataset)

@@ -1,0 +1,139 @@
+"""The paper's main tables: every method on every backbone, horizon and split, under both protocols.
+
+The cells ask for what the paper compares and for what has been published since. The tables show every method that has
+run, whether it was asked for or not, as long as its name brings no options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from ompb.bench.findings import Finding, Section
+from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.store import Cell, Result
+from ompb.paper import printed
+from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.beside import Entry, Measured, Place, compare
+from ompb.paper.grid import (
+    HORIZONS,
+    OMPB,
+    ORIGINAL,
+    PRESET,
+    PROTOCOLS,
+    PUBLISHED,
+    RETRAINED,
+    STAND_IN,
+    TRIVIAL,
+    Spot,
+    cells,
+    paper_backbone,
+    paper_dataset,
+    references,
+    seeds,
+    spots,
+)
+from ompb.paper.printed import Accuracy, Number
+from ompb.paper.tally import duel_sentences, made_from, notes_on
+
+FIRST = (ORIGINAL, *TRIVIAL, OMPB, PRESET)  # then the others, by name
+IN_PAPER = {PRESET: "ompb"}  # methods the paper has under another name
+OURS = {theirs: ours for ours, theirs in IN_PAPER.items()}
+TABLES = {"etth_all_split": ("etth",), "ili_results": ("ili",), "weather_all_split": ("weather-5k", STAND_IN)}
+RUN = {table: datasets[-1] for table, datasets in TABLES.items()}  # WEATHER-5K itself is not at hand
+DUELS = (
+    ((HONEST, OMPB), (HONEST, ORIGINAL)),
+    ((HONEST, OMPB), (HONEST, PRESET)),
+    ((HONEST, PRESET), (HONEST, ORIGINAL)),
+    ((ONE_STEP, PRESET), (ONE_STEP, ORIGINAL)),
+    ((ONE_STEP, PRESET), (ONE_STEP, "copy")),
+)
+
+
+def wanted(table: str, scope: Scope) -> list[Cell]:
+    """The cells of a table: three seeds for our methods and the references, one for the rest."""
+    dataset = RUN[table]
+    where = spots(scope, {dataset: HORIZONS[dataset]})
+    core = (*references(dataset), PRESET)
+    return [
+        *cells(where, HONEST, (*core, OMPB), seeds(scope)),
+        *cells(where, HONEST, (*PUBLISHED, *RETRAINED)),
+        *cells(where, ONE_STEP, core, seeds(scope)),
+        *cells(where, ONE_STEP, PUBLISHED),
+    ]
+
+
+def reduce(table: str, runs: Runs, scope: Scope) -> Finding:
+    """One section for each data set and protocol that has a result, or the paper's numbers alone."""
+    asked = wanted(table, scope)
+    results = [result for result in runs.results if _is_of(table, result)]
+    measured = Measured.of(results)
+    printed_numbers = printed.accuracy(table)
+    sections = [
+        _section(table, dataset, protocol, measured, printed_numbers, notes_on(asked, results))
+        for dataset in TABLES[table]
+        for protocol in PROTOCOLS
+        if any((place.spot.dataset, place.protocol) == (dataset, protocol) for place in measured.results)
+    ]
+    return Finding(
+        analysis=table,
+        title=f"Accuracy on {paper_dataset(RUN[table])} ({table})",
+        text=" ".join(duel_sentences(measured, DUELS)) or "No cell of this table has run yet.",
+        sections=tuple(sections),
+        made_from=made_from(results),
+    )
+
+
+def _is_of(table: str, result: Result) -> bool:
+    """Whether a result belongs in a table: trained as the paper's recipe says, no options, its protocols."""
+    cell = result.cell
+    plain = "@" not in cell.backbone and "[" not in cell.method
+    return plain and cell.dataset in TABLES[table] and cell.protocol in PROTOCOLS
+
+
+def _section(
+    table: str, dataset: str, protocol: str, measured: Measured, numbers: Accuracy, notes: Iterable[str]
+) -> Section:
+    spots_here = sorted({place.spot for place in measured.results if place.spot.dataset == dataset})
+    blocks = []
+    for spot in spots_here:
+        methods = {place.method for place in measured.results if (place.spot, place.protocol) == (spot, protocol)}
+        methods |= {OURS.get(theirs, theirs) for theirs in _printed_methods(numbers, spot)}
+        named = sorted(methods, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+        blocks.append([_entry(Place(spot, protocol, method), numbers) for method in named])
+    return compare(
+        f"{table}: {dataset}, protocol {protocol}", ("backbone", "horizon", "split", "method"), blocks, measured, notes
+    )
+
+
+def _printed_methods(numbers: Accuracy, spot: Spot) -> set[str]:
+    return {method for _, backbone, method, *_ in numbers if backbone == paper_backbone(spot.backbone)}
+
+
+def _entry(place: Place, numbers: Accuracy) -> Entry:
+    spot = place.spot
+    keys = spot.backbone, str(spot.horizon), spot.split, place.method
+    return Entry(keys, place, of_paper(numbers, spot, IN_PAPER.get(place.method, place.method)))
+
+
+def of_paper(numbers: Accuracy, spot: Spot, method: str) -> dict[str, Number]:
+    """MAE and MSE that a table prints for a method here, where it does."""
+    found = {
+        metric: numbers.get(
+            (paper_dataset(spot.dataset), paper_backbone(spot.backbone), method, spot.horizon, spot.split, metric)
+        )
+        for metric in ("mae", "mse")
+    }
+    return {metric: number for metric, number in found.items() if number is not None}
+
+
+ANALYSES = tuple(
+    Analysis(
+        name=table,
+        title=f"Accuracy on {paper_dataset(RUN[table])}: every method, both protocols",
+        printed=(table, "etth_results") if table == "etth_all_split" else (table,),
+        cells=partial(wanted, table),
+        reduce=partial(reduce, table),
+    )
+    for table in TABLES
+)

@@ -1,0 +1,104 @@
+"""Finished cells by place and method, and comparisons that never mix seeds.
+
+A method is held against ``ompb`` on the seeds that both have run with: a mean of three seeds never stands beside a
+single one. Cells of backbones and methods with options belong to analyses and are left out.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ompb.bench.protocols import HONEST
+from ompb.bench.store import Result
+from ompb.bench.tables import ORIGINAL, PRESET, TRIVIAL
+
+OURS = "ompb"
+RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")
+INTERVALS_ONLY = ("aci", "dtaci")  # they leave the forecast of the backbone as it is
+SAME = 1e-4  # relative difference of errors that means nothing: one backbone run twice on a GPU made 1e-5
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a method may run: all of a cell but protocol, method and seed."""
+
+    dataset: str
+    backbone: str
+    horizon: int
+    split: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset} {self.backbone} {self.horizon} {self.split}"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Means of a method, and of ``ompb`` under the honest protocol, over the seeds that both have."""
+
+    seeds: int  # how many
+    value: float
+    ours: float | None  # None where ompb has not run with any of its seeds
+
+    @property
+    def ratio(self) -> float | None:
+        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better."""
+        return None if self.ours is None else self.ours / self.value
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Metrics by seed, of each place, protocol and method."""
+
+    cells: Mapping[tuple[Place, str, str], Mapping[int, Mapping[str, float]]]
+
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> Grid:
+        """The cells of plain backbones and methods."""
+        cells: dict[tuple[Place, str, str], dict[int, Mapping[str, float]]] = {}
+        for result in results:
+            cell = result.cell
+            if "@" not in cell.backbone and "[" not in cell.method:
+                place = Place(cell.dataset, cell.backbone, cell.horizon, cell.split)
+                cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = result.metrics
+        return cls(cells)
+
+    def of_dataset(self, dataset: str) -> Grid:
+        """The part of one data set."""
+        return Grid({key: found for key, found in self.cells.items() if key[0].dataset == dataset})
+
+    def of_backbone(self, backbone: str) -> Grid:
+        """The part of one backbone."""
+        return Grid({key: found for key, found in self.cells.items() if key[0].backbone == backbone})
+
+    @property
+    def datasets(self) -> list[str]:
+        """In order of their names."""
+        return sorted({place.dataset for place, _, _ in self.cells})
+
+    @property
+    def places(self) -> list[Place]:
+        """In order."""
+        return sorted({place for place, _, _ in self.cells})
+
+    def methods(self, place: Place, protocol: str = HONEST) -> list[str]:
+        """Those that have run at a place, by name."""
+        return sorted(method for at, under, method in self.cells if (at, under) == (place, protocol))
+
+    def beside(self, place: Place, method: str, metric: str = "mae", protocol: str = HONEST) -> Beside | None:
+        """A method beside ``ompb``; None where it has not run."""
+        found = self.cells.get((place, protocol, method), {})
+        ours = self.cells.get((place, HONEST, OURS), {})
+        common = sorted(found.keys() & ours.keys())
+        seeds = common or sorted(found)
+        if not seeds:
+            return None
+        mean = statistics.fmean(found[seed][metric] for seed in seeds)
+        return Beside(len(seeds), mean, statistics.fmean(ours[seed][metric] for seed in common) if common else None)
+
+
+def is_published(method: str) -> bool:
+    """Whether a method is somebody else's: neither ours, nor the paper's, nor trivial, nor a new training."""
+    own = (OURS, PRESET, ORIGINAL, *TRIVIAL, *RETRAINED, *INTERVALS_ONLY)
+    return method not in own and not method.startswith((f"{OURS}+", f"{PRESET}-"))

@@ -1,0 +1,73 @@
+"""What a folder of results holds: exported cells, findings, notes, aims, and cells of runs with a history."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from ompb.bench.findings import Finding
+from ompb.bench.store import Result, exported
+from ompb.errors import FormatError, OptionError
+from ompb.paper.page.compared import Grid, Place
+
+CELLS = "cells.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """An error that was aimed at before the runs, as a mean over seeds."""
+
+    place: Place
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that pages are made from."""
+
+    results: tuple[Result, ...]
+    grid: Grid
+    findings: tuple[Finding, ...] = ()
+    notes: str = ""
+    aims: tuple[Aim, ...] = ()
+    history: Grid | None = None  # runs whose memory was filled before the stream
+
+    @classmethod
+    def read(cls, folder: Path) -> Material:
+        """The files cells.csv and made.csv, and those of findings/*.json, notes.md, aims.csv and history that exist.
+
+        Raises `FormatError` for a file that is not what its name says, `OptionError` where there is no cell.
+        """
+        results = tuple(exported(folder / CELLS))
+        if not results:
+            raise OptionError(f"there is no cell in {folder / CELLS}; run some, then `ompb bench export`.")
+        notes, history = folder / "notes.md", folder / "history" / CELLS
+        return cls(
+            results,
+            Grid.of(results),
+            tuple(Finding.read(path) for path in sorted((folder / "findings").glob("*.json"))),
+            notes.read_text(encoding="utf-8") if notes.exists() else "",
+            _aims(folder / "aims.csv"),
+            Grid.of(exported(history)) if history.exists() else None,
+        )
+
+
+def _aims(path: Path) -> tuple[Aim, ...]:
+    if not path.exists():
+        return ()
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return tuple(
+                Aim(
+                    Place(line["dataset"], line["backbone"], int(line["horizon"]), line["split"]),
+                    line["metric"],
+                    float(line["aim"]),
+                )
+                for line in csv.DictReader(file)
+            )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{path} is not a table of aims ({error}); its columns are dataset, backbone, horizon, split, metric, aim."
+        ) from error

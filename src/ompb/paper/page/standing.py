@@ -1,0 +1,137 @@
+"""How the methods stand under the honest protocol: where ``ompb`` loses, and all of them ranked."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from ompb.bench.findings import Section
+from ompb.bench.protocols import HONEST
+from ompb.bench.tables import ORIGINAL, TRIVIAL
+from ompb.paper.page.compared import INTERVALS_ONLY, OURS, SAME, Grid, Place, is_published
+
+HARM = 1.01  # times the error of the bare backbone
+LOST = 1.005  # times the error of another method: what counts as losing to it
+Errors: TypeAlias = Mapping[str, float]  # MAE by method, of one place and seed
+
+
+def against_each_kind(grid: Grid) -> Section:
+    """In how many places ``ompb`` is better and worse than each kind of rival, each place once."""
+    kinds = {
+        "bare backbone": [ORIGINAL],
+        "best trivial reference": list(TRIVIAL),
+        "best published method": sorted({name for _, _, name in grid.cells if is_published(name)}),
+        "paper's method": ["ompb-paper"],
+        "retrained backbone": ["retrain", "retrain-warm"],
+    }
+    lines = [_short_line(grid, kind, methods) for kind, methods in kinds.items()]
+    return Section(
+        title=f"`{OURS}` against each kind of rival",
+        notes=(
+            "A place is a data set, backbone, horizon and split. Both sides are means over the seeds that both have; "
+            "of several rivals the best at that place counts, which is more than anyone can choose beforehand. "
+            f"Ratio is the MAE of `{OURS}` relative to the rival's; worse counts places where it is above {LOST}.",
+        ),
+        headings=("rival", "places", "median ratio", "largest ratio", "worse in"),
+        lines=tuple(line for line in lines if line),
+        keys=1,
+    )
+
+
+def _short_line(grid: Grid, kind: str, methods: Sequence[str]) -> tuple[str, ...]:
+    ratios = []
+    for place in grid.places:
+        found = [one.ratio for one in (grid.beside(place, method) for method in methods) if one and one.ratio]
+        if found:
+            ratios.append(max(found))
+    if not ratios:
+        return ()
+    worse = sum(ratio > LOST for ratio in ratios)
+    return kind, str(len(ratios)), f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", str(worse)
+
+
+def losses(grid: Grid) -> Section:
+    """Every place where some method does better than ``ompb``, the largest loss first."""
+    found = []
+    for place in grid.places:
+        for method in grid.methods(place):
+            one = grid.beside(place, method)
+            if method != OURS and one and one.ratio and one.ours and one.ratio > LOST:
+                shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.3f}")
+                found.append((one.ratio, (*_words(place), method, *shown)))
+    return Section(
+        title=f"Where `{OURS}` loses",
+        notes=(
+            f"Every method whose MAE is lower, by a ratio above {LOST}; means over the seeds that both have. "
+            "Ratio is ours to theirs.",
+        ),
+        headings=("data set", "backbone", "horizon", "split", "better method", "seeds", OURS, "it", "ratio"),
+        lines=tuple(line for _, line in sorted(found, reverse=True)),
+        keys=5,
+    )
+
+
+def _words(place: Place) -> tuple[str, str, str, str]:
+    return place.dataset, place.backbone, str(place.horizon), place.split
+
+
+def ranking(grid: Grid, title: str) -> Section:
+    """All methods that forecast, best first."""
+    cells = _ranked(grid)
+    have = {name: [errors for errors in cells if name in errors] for name in {name for e in cells for name in e}}
+    ranks = {name: statistics.fmean(_rank(name, errors) for errors in mine) for name, mine in have.items()}
+    return Section(
+        title=title,
+        notes=(
+            "In each cell (place and seed) the methods that have run there are ranked by MAE; errors within "
+            f"{SAME:.2%} tie. Rank is the mean share of the other methods that are better: 0 is best. MAE / bare is "
+            "the mean error relative to the bare backbone, beside that of "
+            f"`{OURS}` in the same cells; harm counts cells more than {HARM - 1:.0%} worse than bare. Where cells "
+            "differ, so do their difficulty and the rivals: then the last columns tell more than the rank.",
+        ),
+        headings=("method", "cells", "rank", "MAE / bare", f"{OURS} / bare", "harm", f"{OURS} better in"),
+        lines=tuple(
+            (name, str(len(have[name])), f"{ranks[name]:.3f}", *_against(name, have[name]))
+            for name in sorted(have, key=lambda name: (ranks[name], name))
+        ),
+        keys=1,
+    )
+
+
+def _ranked(grid: Grid) -> list[Errors]:
+    """Errors by method, of each cell in which the bare backbone and another method that forecasts have run."""
+    cells: dict[tuple[Place, int], dict[str, float]] = {}
+    for (place, protocol, method), seeds in grid.cells.items():
+        if protocol == HONEST and method not in INTERVALS_ONLY:
+            for seed, metrics in seeds.items():
+                cells.setdefault((place, seed), {})[method] = metrics["mae"]
+    return [errors for errors in cells.values() if ORIGINAL in errors and len(errors) > 1]
+
+
+def _rank(name: str, errors: Errors) -> float:
+    """The share of the other methods of a cell that are better; a tie counts half."""
+    others = [error for other, error in errors.items() if other != name]
+    tied = sum(_tie(error, errors[name]) for error in others)
+    ahead = sum(error < errors[name] and not _tie(error, errors[name]) for error in others)
+    return (ahead + tied / 2) / len(others)
+
+
+def _tie(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=SAME)
+
+
+def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
+    """How a method compares with the bare backbone, and with ours where both have run."""
+    ratios = [errors[name] / errors[ORIGINAL] for errors in cells]
+    harmed = sum(ratio > HARM for ratio in ratios)
+    both = [errors for errors in cells if OURS in errors and name != OURS]
+    ours = statistics.fmean(errors[OURS] / errors[ORIGINAL] for errors in both) if both else None
+    won = sum(errors[OURS] < errors[name] for errors in both)
+    return (
+        f"{statistics.fmean(ratios):.3f}",
+        "" if ours is None else f"{ours:.3f}",
+        f"{harmed} of {len(cells)}",
+        f"{won} of {len(both)}" if both else "",
+    )

@@ -1,0 +1,147 @@
+"""Every number there is, a table per data set and metric; then aims, runs with a history, and what made the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ompb.bench.findings import Section
+from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.store import Result
+from ompb.bench.tables import FIRST_METHODS, IN_PAPER
+from ompb.paper import printed
+from ompb.paper.beside import Doubts
+from ompb.paper.grid import PAPERS_DATA, paper_backbone, paper_dataset
+from ompb.paper.page.compared import OURS, Beside, Grid, Place
+from ompb.paper.page.material import Aim
+
+METRICS = ("mae", "mse")
+MAIN_TABLES = {"etth": "etth_all_split", "ili": "ili_results", "weather": "weather_all_split"}
+HISTORY = f"{OURS}+history"
+
+
+def full_tables(grid: Grid, dataset: str) -> list[Section]:
+    """One table per metric of all methods on a data set, beside ``ompb`` and the paper."""
+    return [_full_table(grid.of_dataset(dataset), dataset, metric) for metric in METRICS]
+
+
+def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
+    doubts = Doubts()
+    lines = [_line(grid, place, method, metric, doubts) for place in grid.places for method in _rows(grid, place)]
+    stands_in = () if dataset in PAPERS_DATA else (f"{dataset} is not the paper's data: its numbers have no ratio.",)
+    return Section(
+        title=f"{dataset}: {metric.upper()}",
+        notes=(
+            f"Honest: means over the seeds that a method shares with `{OURS}`, whose mean over the same seeds stands "
+            f"beside; ratio is that of `{OURS}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
+            "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
+            "many, honest and one-step.",
+            *stands_in,
+            *doubts.notes(),
+        ),
+        headings=(
+            "backbone",
+            "horizon",
+            "split",
+            "method",
+            "seeds",
+            "honest",
+            OURS,
+            "ratio",
+            "one-step",
+            "paper",
+            "ratio",
+        ),
+        lines=tuple(lines),
+    )
+
+
+def _rows(grid: Grid, place: Place) -> list[str]:
+    """The methods of a place: ours and the trivial ones first."""
+    names = {*grid.methods(place), *grid.methods(place, ONE_STEP)}
+    first = [name for name in FIRST_METHODS if name in names]
+    return first + sorted(names - set(first))
+
+
+def _line(grid: Grid, place: Place, method: str, metric: str, doubts: Doubts) -> tuple[str, ...]:
+    honest, early = (grid.beside(place, method, metric, protocol) for protocol in (HONEST, ONE_STEP))
+    theirs = _printed(place, method, metric)
+    ratio = early.value / float(theirs) if early and theirs and place.dataset in PAPERS_DATA else None
+    return (
+        *(place.backbone, str(place.horizon), place.split, method),
+        " / ".join(str(one.seeds) if one else "0" for one in (honest, early)),
+        *_beside(honest, is_ours=method == OURS),
+        f"{early.value:.4f}" if early else "",
+        doubts.shown(theirs),
+        "" if ratio is None else f"{ratio:.3f}",
+    )
+
+
+def _beside(one: Beside | None, *, is_ours: bool) -> tuple[str, str, str]:
+    if one is None:
+        return "", "", ""
+    if is_ours or one.ours is None or one.ratio is None:
+        return f"{one.value:.4f}", "", ""
+    return f"{one.value:.4f}", f"{one.ours:.4f}", f"{one.ratio:.3f}"
+
+
+def _printed(place: Place, method: str, metric: str) -> printed.Number | None:
+    if method == OURS:
+        return None  # the paper's method of that name is ompb-paper here
+    dataset = paper_dataset(place.dataset)
+    if dataset not in MAIN_TABLES:
+        return None
+    numbers = printed.accuracy(MAIN_TABLES[dataset])
+    named = IN_PAPER.get(method, method)
+    return numbers.get((dataset, paper_backbone(place.backbone), named, place.horizon, place.split, metric))
+
+
+def aims(grid: Grid, wanted: Iterable[Aim]) -> Section:
+    """What was aimed at and what came of it."""
+    lines = []
+    for aim in wanted:
+        reached = grid.beside(aim.place, OURS, aim.metric)
+        if reached:
+            words = (aim.place.dataset, aim.place.backbone, str(aim.place.horizon), aim.place.split, aim.metric.upper())
+            verdict = "met" if reached.value <= aim.value else "missed"
+            lines.append((*words, str(reached.seeds), f"{reached.value:.4f}", f"{aim.value:.4g}", verdict))
+    return Section(
+        title="What we aimed at",
+        notes=("Set before the runs.",),
+        headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OURS, "aim", ""),
+        lines=tuple(lines),
+        keys=5,
+    )
+
+
+def history(grid: Grid) -> Section:
+    """``ompb`` with and without the source as its memory's history, where the stream goes on where the source ends."""
+    lines = []
+    for place in grid.places:
+        with_it = grid.beside(place, HISTORY)
+        if with_it and with_it.ours is not None:
+            words = (place.dataset, place.backbone, str(place.horizon), place.split)
+            ratio = f"{with_it.value / with_it.ours:.3f}"
+            lines.append((*words, str(with_it.seeds), f"{with_it.ours:.4f}", f"{with_it.value:.4f}", ratio))
+    return Section(
+        title="With the source as history",
+        notes=(
+            "MAE where the source may fill the memory before the first forecast, with networks trained anew. Ratio: "
+            "with history to without.",
+        ),
+        headings=("data set", "backbone", "horizon", "split", "seeds", OURS, HISTORY, "ratio"),
+        lines=tuple(lines),
+    )
+
+
+def made_by(results: Sequence[Result]) -> Section:
+    """Commits, devices and versions behind the cells."""
+    made: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        versions = ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items()))
+        made.setdefault((result.commit or "unknown", result.device, versions), []).append(result)
+    lines = [
+        (*by, ", ".join(sorted({result.cell.dataset for result in found})), str(len(found)))
+        for by, found in sorted(made.items())
+    ]
+    headings = ("commit", "device", "versions", "data sets", "cells")
+    return Section("What made the cells", (), headings, tuple(lines))

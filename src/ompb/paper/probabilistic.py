@@ -1,0 +1,139 @@
+"""Forecasts as laws on ETTh: likelihood, CRPS, coverage, width, calibration and interval scores of every method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ompb.bench.findings import Finding, Section
+from ompb.bench.law import SOURCE_WINDOWS
+from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.store import Cell, Result
+from ompb.paper import printed
+from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
+from ompb.paper.grid import (
+    OMPB,
+    PRESET,
+    PROTOCOLS,
+    PUBLISHED,
+    RETRAINED,
+    Spot,
+    cells,
+    paper_backbone,
+    references,
+    seeds,
+    spots,
+)
+from ompb.paper.main import FIRST, IN_PAPER
+from ompb.paper.tally import Duel, made_from, notes_on
+
+NAME, TABLE = "probabilistic", "probabilistic_forecasting_full"
+HORIZONS = (24, 96)
+METRICS = {
+    "nll": "NLL", "crps": "CRPS", "coverage80": "80% coverage", "coverage95": "95% coverage", "width80": "80% width",
+    "width95": "95% width", "ece": "ECE", "winkler80": "80% Winkler", "winkler95": "95% Winkler",
+}  # fmt: skip
+PAPERS = {"coverage80": "cov80", "coverage95": "cov95"}  # metrics the paper's table has under another name
+LAW = (
+    "A method that says a mean only has the Gaussian law of its own errors that its protocol has revealed, the "
+    f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and "
+    "`dtaci` bring their own."
+)
+NO_HORIZON = "The paper does not say for which horizon its numbers are, so there is no ratio."
+
+
+def wanted(scope: Scope) -> list[Cell]:
+    """Every method under both protocols, as in the main table."""
+    where = spots(scope, {"etth": HORIZONS})
+    core = (*references("etth"), PRESET)
+    return [
+        *cells(where, HONEST, (*core, OMPB), seeds(scope)),
+        *cells(where, HONEST, (*PUBLISHED, *RETRAINED)),
+        *cells(where, ONE_STEP, core, seeds(scope)),
+        *cells(where, ONE_STEP, PUBLISHED),
+    ]
+
+
+def reduce(runs: Runs, scope: Scope) -> Finding:
+    """For each protocol the scores of all methods, then those that the paper has beside its own."""
+    asked = wanted(scope)
+    results = [result for result in runs.found(asked) if "ece" in result.metrics]
+    measured = Measured.of(results)
+    notes = notes_on(asked, results)
+    sections = [
+        section
+        for protocol in PROTOCOLS
+        for section in (_scores(protocol, measured, notes), _beside_paper(protocol, measured, results))
+    ]
+    return Finding(
+        analysis=NAME,
+        title="Forecasts as laws",
+        text=_text(measured),
+        sections=tuple(section for section in sections if section.lines),
+        made_from=made_from(results),
+    )
+
+
+def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
+    blocks = []
+    for spot in _spots(protocol, measured):
+        methods = [place.method for place in measured.results if (place.spot, place.protocol) == (spot, protocol)]
+        keys = spot.backbone, str(spot.horizon), spot.split
+        blocks.append([Entry((*keys, name), Place(spot, protocol, name)) for name in sorted(methods, key=_rank)])
+    return compare(
+        f"Laws on ETTh, protocol {protocol}",
+        ("backbone", "horizon", "split", "method"),
+        blocks,
+        measured,
+        (LAW, *notes),
+        METRICS,
+    )
+
+
+def _spots(protocol: str, measured: Measured) -> list[Spot]:
+    return sorted({place.spot for place in measured.results if place.protocol == protocol})
+
+
+def _rank(method: str) -> tuple[int, str]:
+    return FIRST.index(method) if method in FIRST else len(FIRST), method
+
+
+def _beside_paper(protocol: str, measured: Measured, results: Iterable[Result]) -> Section:
+    """One line for each number of the paper's, ours at every horizon beside it."""
+    numbers, doubts, lines = printed.probabilistic(), Doubts(), []
+    where = _spots(protocol, measured)
+    horizons = sorted({spot.horizon for spot in where})
+    methods = sorted({result.cell.method for result in results if result.cell.protocol == protocol}, key=_rank)
+    for backbone, split in sorted({(spot.backbone, spot.split) for spot in where}):
+        for method in methods:
+            for metric, words in METRICS.items():
+                key = "etth", paper_backbone(backbone), split, IN_PAPER.get(method, method), PAPERS.get(metric, metric)
+                if key not in numbers:
+                    continue
+                ours = [
+                    _over_own_seeds(Place(Spot("etth", backbone, horizon, split), protocol, method), metric, measured)
+                    for horizon in horizons
+                ]
+                lines.append((backbone, split, method, words, *ours, doubts.shown(numbers[key])))
+    return Section(
+        title=f"Laws on ETTh beside the paper's, protocol {protocol}",
+        notes=(NO_HORIZON, "Ours are means over all seeds of a method.", *doubts.notes()),
+        headings=("backbone", "split", "method", "score", *(f"ours, {horizon} rows" for horizon in horizons), "paper"),
+        lines=tuple(lines),
+    )
+
+
+def _over_own_seeds(place: Place, metric: str, measured: Measured) -> str:
+    return shown(measured.mean(place, metric, sorted(measured.results.get(place, {}))))
+
+
+def _text(measured: Measured) -> str:
+    sentences = []
+    for other in (*references("etth"), PRESET):
+        duel = Duel.of(measured, (HONEST, OMPB), (HONEST, other), "crps")
+        if duel.ratios:
+            sentences.append(f"`{OMPB}` has a smaller CRPS than `{other}` {duel}.")
+    return " ".join((*sentences, LAW))
+
+
+ANALYSIS = Analysis(NAME, "Likelihood, coverage and interval scores of every method", (TABLE,), wanted, reduce)

@@ -1,0 +1,240 @@
+"""What turning single options does, on ETTh2 with the TCN at 96 rows: disagreement scale, draws, variance, mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
+from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.store import SECONDS, Cell, Result
+from ompb.paper import printed
+from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, ratio, shown
+from ompb.paper.grid import OMPB, PRESET, PROTOCOLS, QUICK, Spot, cells, references, with_options
+from ompb.paper.printed import Number
+from ompb.paper.tally import made_from, notes_on
+
+NAME = "sensitivity"
+SIDES = ((PRESET, ONE_STEP), (PRESET, HONEST), (OMPB, HONEST))
+UNITS = (
+    "Cert. and Dis. are means over the stream of what a method says before each forecast. `ompb-paper` adds up a raw "
+    "squared error, `ompb` a loss from 0 to 1, so their levels differ. Times are of the machine that ran the cells. "
+    "One seed."
+)
+FACTORS = ("0.25", "0.5", "1", "2", "4", "8", "16", "32", "64")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One option, the values it takes, and what makes it work."""
+
+    table: str  # the paper's
+    title: str
+    option: str
+    values: Mapping[str, Any]  # by their name in the paper's table
+    defaults: Mapping[str, Any]  # by method
+    metrics: tuple[str, ...]
+    needs: Mapping[str, Any]  # other options of `ompb` without which this one does nothing
+
+    def names(self, method: str) -> dict[str, str]:
+        """The method with each value in turn; the default value leaves the name as it is."""
+        values = dict(self.values)
+        if self.defaults[method] not in values.values():
+            values[f"{self.defaults[method]} (default)"] = self.defaults[method]
+        needs = self.needs if method == OMPB else {}
+        return {
+            word: with_options(method, **needs, **({} if value == self.defaults[method] else {self.option: value}))
+            for word, value in values.items()
+        }
+
+
+SWEEPS = (
+    Sweep(
+        "tau_sensitivity",
+        "Scale of the disagreement",
+        "tau_d_factor",
+        {word: float(word) for word in FACTORS},
+        {PRESET: 1.0, OMPB: 3.0},
+        ("mae", "mse", "cert", "dis"),
+        {},
+    ),
+    Sweep(
+        "k_sensitivity_runtime",
+        "Forecasts drawn",
+        "draws",
+        {word: int(word) for word in ("2", "4", "8", "16", "32")},
+        {PRESET: 5, OMPB: 0},
+        ("mae", "mse", "cert", "time_ms"),
+        {},
+    ),
+    Sweep(
+        "variance_proxy_sensitivity",
+        "Variance in the complexity term",
+        "variance_factor",
+        {word: float(word) for word in ("0.5", "1", "2", "4")},
+        {PRESET: 1.0, OMPB: 1.0},
+        ("mae", "mse", "cert"),
+        {"kind": "freedman"},
+    ),
+    Sweep(
+        "disagreement_normalization",
+        "Bound on the disagreement",
+        "disagreement",
+        {"clipped": "clipped", "normalized": "normalised", "unclipped": "unclipped"},
+        {PRESET: "clipped", OMPB: "clipped"},
+        ("mae", "mse", "cert", "dis"),
+        {},
+    ),
+)
+HEADINGS = {"mae": "MAE", "mse": "MSE", "cert": "Cert.", "dis": "Dis.", "time_ms": "ms a step"}
+WITH_RATIO = ("mae", "mse")
+
+
+def spot_of(scope: Scope) -> Spot:
+    """The one stream."""
+    return Spot(*QUICK, "ood") if scope.quick else Spot("etth", "tcn", 96, "ood")
+
+
+def wanted(scope: Scope) -> list[Cell]:
+    """Every value of every sweep, and the references."""
+    spot = [spot_of(scope)]
+    found = [cell for protocol in PROTOCOLS for cell in cells(spot, protocol, references("etth"))]
+    for sweep in SWEEPS:
+        for method, protocol in SIDES:
+            found += cells(spot, protocol, sweep.names(method).values())
+    return list(dict.fromkeys(found))
+
+
+def reduce(runs: Runs, scope: Scope) -> Finding:
+    """A section for each sweep and side, the references, and curves of errors, certificate and time."""
+    asked = wanted(scope)
+    results = runs.found(asked)
+    spot, notes = spot_of(scope), notes_on(asked, results)
+    read = {result.cell: _read(result, runs) for result in results}
+    sections = [_section(sweep, spot, read, notes if sweep is SWEEPS[0] else ()) for sweep in SWEEPS]
+    measured = Measured.of(results)
+    bare = [
+        [Entry((name, protocol), Place(spot, protocol, name)) for name in references("etth")] for protocol in PROTOCOLS
+    ]
+    sections.append(compare("The same stream without either", ("method", "protocol"), bare, measured))
+    panels = [
+        _panel(SWEEPS[0], "mae", spot, read),
+        _panel(SWEEPS[0], "cert", spot, read),
+        _panel(SWEEPS[1], "mae", spot, read),
+        _panel(SWEEPS[1], "time_ms", spot, read),
+        _panel(SWEEPS[2], "mae", spot, read),
+        _panel(SWEEPS[2], "cert", spot, read),
+    ]
+    figure = Figure(
+        name=NAME,
+        title="What turning single options does",
+        caption="Relative to the first value of each sweep: a flat line at 1 means that the option hardly matters.",
+        panels=tuple(panel for panel in panels if panel.curves),
+    )
+    return Finding(
+        analysis=NAME,
+        title="What turning single options does",
+        text=_text(spot, read),
+        sections=tuple(section for section in sections if section.lines),
+        figures=(figure,) if figure.panels else (),
+        made_from=made_from(results),
+    )
+
+
+def _read(result: Result, runs: Runs) -> dict[str, float]:
+    """The metrics of a sweep; those of the certificate where steps were kept."""
+    found = {name: result.metrics[name] for name in WITH_RATIO}
+    if SECONDS in result.timing:
+        found["time_ms"] = 1000 * result.timing[SECONDS]
+    steps = runs.steps(result.cell) or {}
+    for metric, signal in (("cert", "value"), ("dis", "disagreement")):
+        if signal in steps and np.isfinite(steps[signal]).any():
+            found[metric] = float(np.nanmean(steps[signal]))
+    return found
+
+
+def _section(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]], notes: tuple[str, ...]) -> Section:
+    """The paper's numbers stand beside its own method; at another horizon than its own there are none."""
+    doubts, lines = Doubts(), []
+    theirs = printed.sensitivity(sweep.table) if spot == spot_of(Scope()) else {}
+    for method, protocol in SIDES:
+        for word, name in sweep.names(method).items():
+            ours = read.get(spot.cell(protocol, name))
+            if ours is not None:
+                numbers = [
+                    shown_number
+                    for metric in sweep.metrics
+                    for shown_number in _numbers(
+                        metric, ours.get(metric), theirs.get((word, metric)) if method == PRESET else None, doubts
+                    )
+                ]
+                lines.append((method, protocol, word, *numbers))
+    headings = [
+        heading
+        for metric in sweep.metrics
+        for heading in (HEADINGS[metric], "paper", *(("ratio",) if metric in WITH_RATIO else ()))
+    ]
+    return Section(
+        title=f"{sweep.title} ({sweep.table})",
+        notes=(UNITS, *notes, *doubts.notes()),
+        headings=("method", "protocol", sweep.option, *headings),
+        lines=tuple(lines),
+        keys=3,
+    )
+
+
+def _numbers(metric: str, ours: float | None, theirs: Number | None, doubts: Doubts) -> tuple[str, ...]:
+    words = shown(ours, digits=2 if metric == "time_ms" else 4), doubts.shown(theirs)
+    return (*words, ratio(ours, theirs)) if metric in WITH_RATIO else words
+
+
+def _panel(sweep: Sweep, metric: str, spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> Panel:
+    """Each side's curve over the values of the paper's table, and the paper's own."""
+    curves = []
+    for method, protocol in SIDES:
+        names = sweep.names(method)
+        values = [read.get(spot.cell(protocol, names[word]), {}).get(metric) for word in sweep.values]
+        curves.append(_relative(f"{method}, {protocol}", tuple(sweep.values), values))
+    if spot == spot_of(Scope()):
+        theirs = printed.sensitivity(sweep.table)
+        curves.append(_relative("paper", tuple(sweep.values), [float(theirs[word, metric]) for word in sweep.values]))
+    return Panel(
+        title=sweep.title,
+        x_label=sweep.option,
+        y_label=f"{HEADINGS[metric]}, relative",
+        curves=tuple(curve for curve in curves if curve is not None),
+    )
+
+
+def _relative(name: str, words: tuple[str, ...], values: list[float | None]) -> Curve | None:
+    first = values[0]
+    if not first or not math.isfinite(first):
+        return None
+    return Curve(name, words, tuple(None if value is None else float(f"{value / first:.5g}") for value in values))
+
+
+def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
+    sentences = []
+    for sweep in SWEEPS:
+        for method, protocol in SIDES:
+            errors = [
+                read[cell]["mae"]
+                for name in sweep.names(method).values()
+                if (cell := spot.cell(protocol, name)) in read
+            ]
+            if len(errors) > 1:
+                sentences.append(
+                    f"Over {len(errors)} values of {sweep.option} the MAE of `{method}` ({protocol}) lies between "
+                    f"{min(errors):.4f} and {max(errors):.4f}."
+                )
+    return " ".join(sentences) or "No sweep has run yet."
+
+
+ANALYSIS = Analysis(
+    NAME, "Sensitivity to single options", tuple(sweep.table for sweep in SWEEPS), wanted, reduce, per_step=True
+)

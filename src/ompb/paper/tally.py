@@ -1,0 +1,83 @@
+"""What findings say in words: what they were made from, what is missing, and how often one method beats another."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ompb.bench.store import Cell, Result
+from ompb.paper.beside import Measured, Place
+
+MOST_NAMED = 12  # methods that a note on missing cells names
+
+
+def made_from(results: Sequence[Result]) -> dict[str, Any]:
+    """How many cells, and the commits and devices they were run with."""
+    return {
+        "cells": len(results),
+        "commits": sorted({result.commit for result in results if result.commit}),
+        "devices": sorted({result.device for result in results}),
+    }
+
+
+def missing(wanted: Sequence[Cell], results: Iterable[Result]) -> str:
+    """How many cells are not there, by protocol and method; empty if none."""
+    there = {result.cell for result in results}
+    absent = Counter(f"{cell.method} {cell.protocol}" for cell in wanted if cell not in there)
+    if not absent:
+        return ""
+    named = [f"{name} {count}" for name, count in absent.most_common(MOST_NAMED)]
+    more = f", and others {absent.total() - sum(dict(absent.most_common(MOST_NAMED)).values())}"
+    rest = more if len(absent) > MOST_NAMED else ""
+    return f"Missing: {absent.total()} of {len(wanted)} cells ({', '.join(named)}{rest})."
+
+
+def notes_on(wanted: Sequence[Cell], results: Iterable[Result]) -> tuple[str, ...]:
+    """The note on what is missing, if anything is."""
+    note = missing(wanted, results)
+    return (note,) if note else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """How the MAE of one method compares with another's, over places that both have run in."""
+
+    ratios: tuple[float, ...]  # the first's to the second's
+
+    @classmethod
+    def of(cls, measured: Measured, first: tuple[str, str], second: tuple[str, str], metric: str = "mae") -> Duel:
+        """Of two pairs of protocol and method."""
+        ratios = []
+        for place in sorted(measured.results):
+            rival = Place(place.spot, *second)
+            if (place.protocol, place.method) != first or rival not in measured.results:
+                continue
+            seeds = measured.common_seeds((place, rival))
+            ours, theirs = measured.mean(place, metric, seeds), measured.mean(rival, metric, seeds)
+            if ours is not None and theirs:
+                ratios.append(ours / theirs)
+        return cls(tuple(ratios))
+
+    def __str__(self) -> str:
+        won = sum(ratio < 1 for ratio in self.ratios)
+        return f"in {won} of {len(self.ratios)} places (median ratio {statistics.median(self.ratios):.3f})"
+
+
+def duel_sentences(
+    measured: Measured, pairs: Iterable[tuple[tuple[str, str], tuple[str, str]]], lead: str = ""
+) -> list[str]:
+    """One sentence for each pair of (protocol, method) that have met."""
+    sentences = []
+    for first, second in pairs:
+        duel = Duel.of(measured, first, second)
+        if duel.ratios:
+            sentences.append(f"{lead}{_named(first)} has a smaller MAE than {_named(second)} {duel}.")
+    return sentences
+
+
+def _named(side: tuple[str, str]) -> str:
+    protocol, method = side
+    return f"`{method}` ({protocol})"

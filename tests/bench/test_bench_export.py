@@ -1,0 +1,70 @@
+"""Cells as two CSV files, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ompb.bench.store import Cell, Result, Store, collect, export, exported
+from ompb.errors import FormatError
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def result(method: str, metrics: dict[str, float], commit: str = "0123456789ab", device: str = "cpu") -> Result:
+    cell = Cell("etth", "gpt4ts[random]", 24, "id", "honest", method, 0)
+    return Result(cell, metrics, {}, {"numpy": "2.0", "python": "3.11"}, device, commit, {"seconds_per_step": 0.25})
+
+
+def test_what_is_exported_comes_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.write(result('ompb[gate="open",draws=5]', {"mae": 0.5, "mse": 0.375, "crps": 1e-9}))
+    store.write(result("last", {"mae": 2.0, "mse": 4.0}, device="cuda"))
+    store.write(replace(result("copy", {"mae": 0.0, "mse": 0.0}), commit=None, timing={}))
+    assert export(store, tmp_path / "cells.csv") == 3
+    assert exported(tmp_path / "cells.csv") == collect(store)
+    assert len((tmp_path / "made.csv").read_text().splitlines()) == 1 + 3
+
+
+def test_who_made_many_cells_is_written_once_and_commits_are_cut(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for method in ("last", "copy"):
+        store.write(result(method, {"mae": 1.0}, commit="0123456789ab" + "c" * 28))
+    export(store, tmp_path / "cells.csv")
+    made = "id,commit,device,versions\n0,0123456789ab,cpu,numpy=2.0 python=3.11\n"
+    assert (tmp_path / "made.csv").read_text() == made
+    assert {one.commit for one in exported(tmp_path / "cells.csv")} == {"0123456789ab"}
+
+
+def test_six_digits_of_a_metric_and_three_of_a_timing_are_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.write(replace(result("last", {"mae": 0.1234567891}), timing={"seconds_per_step": 0.0001236, "start": 1.0}))
+    export(store, tmp_path / "cells.csv")
+    (back,) = exported(tmp_path / "cells.csv")
+    assert (back.metrics, back.timing) == ({"mae": 0.123457}, {"seconds_per_step": 0.000124})
+
+
+@pytest.mark.parametrize(
+    ("cells", "made"),
+    [
+        ("a,b\n1,2\n", "id,commit,device,versions\n0,,cpu,\n"),
+        (None, "id,commit,device,versions\n0,,cpu,\n"),
+        ("dataset,backbone,horizon,split,protocol,method,seed,mae,made\ne,t,1,id,honest,last,0,1,7\n", "id,commit\n"),
+        ("dataset,backbone,horizon,split,protocol,method,seed,mae,made\ne,t,1,id,honest,last,0,1,7\n", None),
+    ],
+)
+def test_what_is_not_a_table_of_cells_is_refused(tmp_path: Path, cells: str | None, made: str | None) -> None:
+    for name, text in (("cells.csv", cells), ("made.csv", made)):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError, match="bench export"):
+        exported(tmp_path / "cells.csv")
+
+
+def test_the_committed_cells_can_be_read() -> None:
+    for folder in ("results", "results/history"):
+        assert {"mae", "mse"} <= set.intersection(
+            *(set(one.metrics) for one in exported(REPOSITORY / folder / "cells.csv"))
+        )

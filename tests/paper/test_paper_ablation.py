@@ -1,0 +1,69 @@
+from made_up import line, result, runs
+
+from ompb.bench.named import Named
+from ompb.gradient.settings import PaperPreset
+from ompb.paper import ablation
+from ompb.paper.analysis import Scope
+from ompb.settings import Settings
+
+QUICK = Scope(quick=True)
+
+
+def test_every_variant_can_be_made_and_takes_one_thing_away() -> None:
+    assert [PaperPreset(**Named.of(name).options) for name in ablation.PAPERS.values()] == [
+        PaperPreset(),
+        PaperPreset(gated=False),
+        PaperPreset(certified=False),
+        PaperPreset(steps=0),
+    ]
+    assert [Settings.of(**Named.of(name).options) for name in ablation.OURS.values()] == [
+        Settings(),
+        Settings(gate="open"),
+        Settings(certificate=False, novelty=0),
+        Settings(online=False),
+    ]
+
+
+def test_the_papers_numbers_stand_beside_the_same_variant() -> None:
+    """On ETTh1 the paper has 0.3635 for the TCN with the whole method."""
+    results = [
+        result(name, value, protocol="one-step")
+        for name, value in zip(ablation.PAPERS.values(), (0.727, 0.8, 0.9, 1.0), strict=True)
+    ]
+    finding = ablation.reduce(runs([*results, result("original", 0.5, protocol="one-step")]), QUICK)
+    (section,) = finding.sections
+    assert section.title == "Ablation: ompb-paper, protocol one-step"
+    whole = line(section, "etth", "tcn", "id", "whole")
+    assert whole[:3] == ("0.7270", "0.3635", "2.000")
+    for words in ("without gate", "without PAC-Bayes", "without online stage"):
+        ours, paper, ratio = line(section, "etth", "tcn", "id", words)[:3]
+        assert ratio == f"{float(ours) / float(paper):.3f}"
+        assert paper != whole[1]
+    assert line(section, "etth", "tcn", "id", "original")[:2] == ("0.5000", "")
+    assert "whole than without gate in 1 of 1 places (median ratio 0.909)" in finding.text
+
+
+def test_ours_is_honest_and_has_its_own_section() -> None:
+    results = [result(name, 0.4) for name in ablation.OURS.values()]
+    finding = ablation.reduce(runs([*results, result("ompb-paper", 0.5), result("copy", 0.6)]), QUICK)
+    assert [section.title for section in finding.sections] == [
+        "Ablation: ompb-paper, protocol honest",
+        "Ablation: ompb, protocol honest",
+    ]
+    ours = finding.sections[1]
+    assert line(ours, "etth", "tcn", "id", "without gate")[0] == "0.4000"
+    assert line(ours, "etth", "tcn", "id", "copy")[0] == "0.6000"
+    assert any(note.startswith("Missing: ") for note in ours.notes)
+
+
+def test_cells() -> None:
+    quick, full = ablation.wanted(QUICK), ablation.wanted(Scope())
+    assert len(quick) == 2 * ((5 + 4 + 4) + (5 + 4))
+    assert {cell.horizon for cell in full} == {24}
+    assert {cell.dataset for cell in full} == {"etth", "ili", "weather-stand-in"}
+    assert len(set(full)) == len(full)
+    assert not any(cell.method.startswith("ompb[") for cell in full if cell.protocol == "one-step")
+
+
+def test_nothing_has_run() -> None:
+    assert ablation.reduce(runs([]), QUICK).sections == ()

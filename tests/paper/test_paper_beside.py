@@ -1,0 +1,93 @@
+from made_up import line, result
+
+from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
+from ompb.paper.grid import Spot
+from ompb.paper.printed import Number
+from ompb.paper.tally import Duel, duel_sentences, made_from, missing
+
+HERE = Spot("etth", "tcn", 24, "id")
+
+
+def place(method: str, protocol: str = "honest", spot: Spot = HERE) -> Place:
+    return Place(spot, protocol, method)
+
+
+def entry(method: str, protocol: str = "honest", spot: Spot = HERE, **printed: Number) -> Entry:
+    return Entry((method,), place(method, protocol, spot), printed)
+
+
+def test_means_are_over_the_seeds_that_all_of_a_block_have() -> None:
+    """Seeds 0 and 2 are common: (0.2 + 0.6) / 2 = 0.4; the spread is that of 0.2, 0.4, 0.6: 0.2."""
+    results = [result("ompb", value, seed=seed) for seed, value in enumerate((0.2, 0.4, 0.6))]
+    results += [result("original", 0.5, seed=seed) for seed in (0, 2)]
+    section = compare("", ("method",), [[entry("ompb"), entry("original"), entry("never")]], Measured.of(results))
+    assert line(section, "ompb")[0] == "0.4000 ± 0.2000"
+    assert line(section, "original")[:2] == ("0.5000 ± 0.0000", "0.2500 ± 0.0000")
+    assert line(section, "ompb")[-2:] == ("100", "0 2")
+    assert [words[0] for words in section.lines] == ["ompb", "original"]
+
+
+def test_blocks_do_not_share_seeds_and_nothing_in_common_is_nothing() -> None:
+    results = [result("ompb", 0.2, seed=1), result("copy", 0.3, seed=0)]
+    apart = compare("", ("method",), [[entry("ompb")], [entry("copy")]], Measured.of(results))
+    assert (line(apart, "ompb")[0], line(apart, "copy")[0]) == ("0.2000", "0.3000")
+    together = compare("", ("method",), [[entry("ompb"), entry("copy")]], Measured.of(results))
+    assert (line(together, "ompb")[0], line(together, "copy")[0]) == ("", "")
+
+
+def test_the_papers_numbers_and_their_doubts() -> None:
+    sure, doubtful = Number("0.2500"), Number("0.1", "It is odd.")
+    block = [entry("ompb", mae=sure, mse=doubtful), entry("copy", mae=doubtful), entry("lost", mse=sure)]
+    section = compare("", ("method",), [block], Measured.of([result("ompb", 0.5)]))
+    assert section.headings == ("method", "MAE", "paper", "ratio", "MSE", "paper", "ratio", "n", "seeds")
+    assert line(section, "ompb") == ("0.5000", "0.2500", "2.000", "0.2500", "0.1 [a]", "2.500", "100", "0")
+    assert line(section, "copy")[:3] == ("", "0.1 [a]", "")
+    assert line(section, "lost") == ("", "", "", "", "0.2500", "", "", "")
+    assert section.notes[-1] == "[a] It is odd."
+
+
+def test_letters_go_on_after_z() -> None:
+    doubts = Doubts()
+    shown = [doubts.shown(Number("1", str(place))) for place in range(28)]
+    assert [shown[place] for place in (0, 25, 26, 27)] == ["1 [a]", "1 [z]", "1 [aa]", "1 [ab]"]
+    assert doubts.shown(Number("2", "25")) == "2 [z]"
+
+
+def test_other_data_has_no_ratio() -> None:
+    spot = Spot("weather-stand-in", "tcn", 24, "id")
+    measured = Measured.of([result("ompb", 0.5, dataset="weather-stand-in")])
+    section = compare("", ("method",), [[entry("ompb", spot=spot, mae=Number("0.25"))]], measured)
+    assert line(section, "ompb")[:3] == ("0.5000", "0.25", "")
+    assert "weather-stand-in is not the paper's weather, so there is no ratio." in section.notes
+
+
+def test_leaks_are_named_once_for_each_delay() -> None:
+    protocols = ("honest", "one-step", "delay=12", "delay=24", "delay=48")
+    measured = Measured.of([result("copy", 0.5, protocol=protocol) for protocol in protocols])
+    section = compare("", ("method",), [[entry("copy", protocol) for protocol in protocols]], measured)
+    leaks = [note for note in section.notes if note.startswith("LEAKS")]
+    assert leaks == [f"LEAKS: a delay of {d} shows a method H-{d} of the H rows it is scored on." for d in (1, 12)]
+
+
+def test_duels_are_over_places_both_have_and_their_common_seeds() -> None:
+    """Ratios 0.5 and 2; the third place has no rival. Seed 1 of the first has none either."""
+    results = [result("ompb", 0.2), result("ompb", 9.0, seed=1), result("original", 0.4)]
+    results += [result("ompb", 0.4, split="ood"), result("original", 0.2, split="ood"), result("ompb", 1, horizon=48)]
+    measured = Measured.of(results)
+    assert Duel.of(measured, ("honest", "ompb"), ("honest", "original")).ratios == (0.5, 2.0)
+    (sentence,) = duel_sentences(
+        measured, [(("honest", "ompb"), ("honest", "original")), (("honest", "ompb"), ("honest", "copy"))]
+    )
+    assert sentence == (
+        "`ompb` (honest) has a smaller MAE than `original` (honest) in 1 of 2 places (median ratio 1.250)."
+    )
+
+
+def test_what_is_missing_and_what_was_there() -> None:
+    there = [result("ompb", 0.5), result("copy", 0.5)]
+    wanted = [found.cell for found in (*there, result("copy", 0, seed=1), result("copy", 0, seed=2))]
+    assert missing(wanted, there) == "Missing: 2 of 4 cells (copy honest 2)."
+    assert missing(wanted[:2], there) == ""
+    many = [result(f"m{place}", 0, seed=seed).cell for place in range(14) for seed in range(2)]
+    assert missing(many, []).endswith(", and others 4).")
+    assert made_from(there) == {"cells": 2, "commits": ["c0ffee"], "devices": ["cpu"]}

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import numpy as np
+from made_up import line, result, runs, with_steps
+
+from ompb.bench.findings import Finding
+from ompb.bench.store import Result
+from ompb.paper import delay
+from ompb.paper.analysis import Scope
+from ompb.paper.rolling import rolling_curve, rolling_mean
+
+
+def at(method: str, mae: float, protocol: str = "honest", seed: int = 0) -> Result:
+    return result(method, mae, horizon=96, split="ood", protocol=protocol, seed=seed)
+
+
+RESULTS = [
+    at("original", 2.0),
+    at("ompb", 0.5),
+    at("ompb-paper", 0.557, "one-step"),
+    at("ompb-paper", 1.0, "delay=48"),
+    at("ompb-paper", 3.0, "delay=192"),
+    at("copy", 0.9, "delay=48"),
+]
+KEYS = ("etth", "tcn", "96", "ood")
+
+
+def test_each_delay_beside_the_papers() -> None:
+    finding = delay.reduce(runs(RESULTS), Scope())
+    (section,) = finding.sections
+    assert line(section, *KEYS, "ompb-paper", "1")[:3] == ("0.5570", "0.5570 [b]", "1.000")
+    assert line(section, *KEYS, "ompb-paper", "H/2")[:3] == ("1.0000", "0.8867", "1.128")
+    assert line(section, *KEYS, "ompb-paper", "H")[:2] == ("", "1.0047")
+    assert line(section, *KEYS, "ompb-paper", "2H")[:2] == ("3.0000", "1.8608 [c]")
+    assert line(section, *KEYS, "copy", "H/2")[:2] == ("0.9000", "")
+    assert line(section, *KEYS, "ompb", "honest")[0] == "0.5000"
+    assert line(section, *KEYS, "original", "none")[:2] == ("2.0000", "2.5636 [a]")
+    leaks = [note for note in section.notes if note.startswith("LEAKS")]
+    assert [note.split()[4] for note in leaks] == ["1", "48"]
+    assert "with a delay of H/2 has 0.50 times the MAE of the bare backbone" in finding.text
+    assert "`ompb`, which learns rows as they come, has 0.25 times." in finding.text
+    assert finding.figures == ()
+
+
+def test_curves_from_steps(tmp_path: Path) -> None:
+    """A stream of 100 forecasts: means over 5 of them, from the fifth on."""
+    cell = at("original", 2.0).cell
+    steps = {cell: {"origin": range(95, 195), "mae": np.arange(100.0)}}
+    store = with_steps(tmp_path, steps)
+    finding = delay.reduce(runs(RESULTS, store.folder), Scope())
+    (panel,) = finding.figures[0].panels
+    (curve,) = panel.curves
+    assert curve.name == "original"
+    assert (len(curve.x), curve.x[0], curve.x[-1]) == (96, 99.0, 194.0)
+    assert (curve.y[0], curve.y[-1]) == (2.0, 97.0)
+    finding.write(tmp_path / "delay.json")
+    assert Finding.read(tmp_path / "delay.json") == finding
+
+
+def test_rolling_means_are_those_of_slices() -> None:
+    values = np.random.default_rng(0).normal(size=50)
+    expected = [values[end - 7 : end].mean() for end in range(7, 51)]
+    np.testing.assert_allclose(rolling_mean(values, 7), expected, rtol=1e-10)
+
+
+def test_long_curves_are_thinned_from_end_to_end() -> None:
+    curve = rolling_curve("", range(10_000), np.ones(10_000))
+    assert len(curve.x) == len(curve.y) == 400
+    assert (curve.x[0], curve.x[-1]) == (499.0, 9999.0)
+    assert set(curve.y) == {1.0}
+
+
+def test_cells() -> None:
+    quick = delay.wanted(Scope(quick=True))
+    paper = {cell.protocol for cell in quick if cell.method == "ompb-paper"}
+    assert paper == {"honest", "one-step", "delay=12", "delay=24", "delay=48"}
+    assert {cell.protocol for cell in quick if cell.method in ("ompb", "original", "last")} == {"honest"}
+    full = delay.wanted(Scope())
+    assert len(set(full)) == len(full)
+    assert {(cell.dataset, cell.horizon) for cell in full} == {("etth", 96), ("ili", 48), ("weather-stand-in", 96)}
+    assert delay.ANALYSIS.per_step
+
+
+def test_nothing_has_run() -> None:
+    finding = delay.reduce(runs([]), Scope())
+    assert (finding.sections, finding.figures) == ((), ())

@@ -1,0 +1,76 @@
+from made_up import line, result, runs
+
+from ompb.bench.store import Result
+from ompb.paper import epochs
+from ompb.paper.analysis import Scope
+
+QUICK = Scope(quick=True)
+
+
+def bare(length: str, mae: float, split: str = "id", **base: object) -> Result:
+    return result("original", mae, backbone=f"tcn@{length}", split=split, base=base)
+
+
+RESULTS = [
+    bare("5", 0.5),
+    bare("20", 0.4),
+    bare("100", 0.6),
+    bare("5", 2.0, "ood"),
+    bare("20", 2.0, "ood"),
+    bare("100", 3.0, "ood"),
+    bare("val", 0.3, stopped_at=31),
+    bare("val", 2.5, "ood", stopped_at=31),
+]
+
+
+def test_epochs_beside_the_papers() -> None:
+    """The paper has 0.4588 at 20 epochs on ETTh1 and 2.5145 on ETTh2."""
+    section = epochs.reduce(runs(RESULTS), QUICK).sections[0]
+    assert section.title == "Epochs: etth"
+    ours, paper, ratio = line(section, "tcn", "24", "id", "original", "20")[:3]
+    assert (ours, paper, ratio) == ("0.4000", "0.4588", "0.872")
+    assert line(section, "tcn", "24", "id", "original", "val")[:2] == ("0.3000", "")
+    assert any(note.startswith("Missing: ") for note in section.notes)
+
+
+def test_wins_are_counted_over_splits_and_errors() -> None:
+    """ID: 20 epochs win both errors. OOD: 5 and 20 tie in both. So 2, 4, 0 and 20 is chosen, as in the paper."""
+    summary = epochs.reduce(runs(RESULTS), QUICK).sections[1]
+    assert line(summary, "etth", "tcn", "5") == ("2", "3", "", "")
+    assert line(summary, "etth", "tcn", "20") == ("4", "9", "chosen", "20")
+    assert line(summary, "etth", "tcn", "100") == ("0", "0", "", "")
+
+
+def test_ties_go_to_most_wins_of_all_backbones() -> None:
+    wins = {("tcn", "5"): 2, ("tcn", "100"): 2, ("autoformer", "100"): 1}
+    assert epochs._chosen(wins, ("tcn", "autoformer", "gpt4ts")) == {"tcn": "100", "autoformer": "100"}
+
+
+def test_two_ways_to_choose() -> None:
+    finding = epochs.reduce(runs(RESULTS), QUICK)
+    both = finding.sections[2]
+    assert line(both, "etth", "tcn", "id", "held-out tenth", "31", "31")[:2] == ("0.3000", "0.4689")
+    assert line(both, "etth", "tcn", "id", "known outcomes", "20", "20")[:2] == ("0.4000", "0.4588")
+    assert "in 1 of 2 places" in finding.text
+
+
+def test_an_epoch_that_has_not_run_chooses_nothing() -> None:
+    finding = epochs.reduce(runs([bare("5", 0.5), bare("20", 0.4), bare("val", 0.3, stopped_at=7)]), QUICK)
+    assert [section.title for section in finding.sections] == ["Epochs: etth", "Two ways to choose, 24 rows"]
+    (only,) = finding.sections[1].lines
+    assert only[:5] == ("etth", "tcn", "id", "held-out tenth", "7")
+    assert "yet" in finding.text
+
+
+def test_cells() -> None:
+    quick = epochs.wanted(QUICK)
+    assert {cell.backbone for cell in quick} == {"tcn@5", "tcn@20", "tcn@100", "tcn@val"}
+    full = epochs.wanted(Scope())
+    assert "gpt4ts[gpt2-partial]@val" in {cell.backbone for cell in full}
+    assert {cell.horizon for cell in full if cell.backbone.endswith("@val")} == {24}
+    assert {cell.horizon for cell in full if cell.dataset == "etth"} == {24, 96, 336}
+    assert len(set(full)) == len(full)
+
+
+def test_nothing_has_run() -> None:
+    assert epochs.reduce(runs([]), QUICK).sections == ()

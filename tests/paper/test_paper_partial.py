@@ -1,0 +1,53 @@
+import dataclasses
+
+from made_up import line, result, runs
+
+from ompb.bench.store import Result
+from ompb.paper import partial
+from ompb.paper.analysis import Scope
+
+PLACE = {"horizon": 96, "split": "ood", "protocol": "one-step"}
+
+
+def sized(method: str, mae: float, trainable: int) -> Result:
+    found = result(method, mae, **PLACE)  # type: ignore[arg-type]
+    return dataclasses.replace(found, settings={**found.settings, "method": {"trainable": trainable}})
+
+
+def test_modes_beside_the_papers() -> None:
+    """The paper: 0.5570 frozen, 0.7124 with the last layer, 0.7410 with adapters."""
+    results = [
+        result("ompb-paper", 1.114, **PLACE),  # type: ignore[arg-type]
+        sized("ompb-paper-last-layer", 0.7124, 22176),
+        sized("ompb-paper-lora", 1.5, 3000),
+        result("original", 2.0, **PLACE),  # type: ignore[arg-type]
+    ]
+    finding = partial.reduce(runs(results), Scope())
+    section, sizes = finding.sections
+    where = ("etth", "tcn", "96", "ood")
+    assert line(section, *where, "ompb-paper")[:3] == ("1.1140", "0.5570 [a]", "2.000")
+    assert line(section, *where, "ompb-paper-last-layer")[:3] == ("0.7124", "0.7124", "1.000")
+    assert line(section, *where, "original")[:2] == ("2.0000", "")
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper") == ("0", "0")
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper-last-layer") == ("22176", "22176")
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper-lora") == ("3000", "2816")
+    assert "`ompb-paper-last-layer` (one-step) in 0 of 1 places (median ratio 1.564)" in finding.text
+
+
+def test_cells() -> None:
+    full = partial.wanted(Scope(gpt4ts="gpt4ts[random]"))
+    assert {(cell.dataset, cell.backbone, cell.horizon, cell.split) for cell in full} == {
+        ("etth", "tcn", 96, "ood"),
+        ("ili", "gpt4ts[random]", 48, "ood"),
+        ("weather-stand-in", "autoformer", 96, "ood_far"),
+    }
+    assert len(set(full)) == len(full)
+    assert {cell.method for cell in full if cell.protocol == "one-step"} >= set(partial.MODES)
+    quick = partial.wanted(Scope(quick=True))
+    assert {(cell.dataset, cell.backbone, cell.horizon, cell.seed) for cell in quick} == {("etth", "tcn", 24, 0)}
+
+
+def test_nothing_has_run() -> None:
+    finding = partial.reduce(runs([]), Scope())
+    assert finding.sections == ()
+    assert "yet" in finding.text

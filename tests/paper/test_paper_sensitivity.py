@@ -1,0 +1,94 @@
+from pathlib import Path
+
+from made_up import line, result, runs, with_steps
+
+from ompb.bench.named import Named
+from ompb.bench.store import Result
+from ompb.gradient.settings import PaperPreset
+from ompb.paper import printed, sensitivity
+from ompb.paper.analysis import Scope
+from ompb.settings import Settings
+
+NAN = float("nan")
+
+
+def at(method: str, mae: float, protocol: str = "one-step", seconds: float = 0.01) -> Result:
+    return result(method, mae, horizon=96, split="ood", protocol=protocol, seconds=seconds)
+
+
+RESULTS = [
+    at("ompb-paper", 0.5),
+    at("ompb-paper[tau_d_factor=0.25]", 0.4, seconds=0.02),
+    at("ompb-paper[draws=2]", 0.5, seconds=0.05),
+    at("ompb", 0.3, "honest"),
+    at("ompb[tau_d_factor=1.0]", 0.6, "honest"),
+    at("original", 2.0),
+]
+
+
+def test_every_value_can_be_made_and_the_default_keeps_its_name() -> None:
+    for sweep in sensitivity.SWEEPS:
+        for name in sweep.names("ompb-paper").values():
+            PaperPreset(**Named.of(name).options)
+        for name in sweep.names("ompb").values():
+            Settings.of(**Named.of(name).options)
+        assert sweep.defaults["ompb-paper"] == getattr(PaperPreset(), sweep.option)
+        assert sweep.defaults["ompb"] == getattr(Settings(), sweep.option)
+        assert "ompb-paper" in sweep.names("ompb-paper").values()
+        assert {word for word, _ in printed.sensitivity(sweep.table)} == set(sweep.values)
+    tau, draws, variance, _ = sensitivity.SWEEPS
+    assert tau.names("ompb")["3.0 (default)"] == "ompb"
+    assert draws.names("ompb-paper")["5 (default)"] == "ompb-paper"
+    assert variance.names("ompb")["2"] == 'ompb[kind="freedman",variance_factor=2.0]'
+
+
+def test_sweeps_beside_the_papers(tmp_path: Path) -> None:
+    """Certificates are means over the stream of what is known: (1 + 2) / 2."""
+    steps = {RESULTS[0].cell: {"value": (NAN, 1.0, 2.0), "disagreement": (NAN, 0.25, 0.25)}}
+    finding = sensitivity.reduce(runs(RESULTS, with_steps(tmp_path, steps).folder), Scope())
+    tau, draws, variance, mode, bare = finding.sections
+    assert line(tau, "ompb-paper", "one-step", "1") == (
+        *("0.5000", "0.6728 [a]", "0.743", "0.2500", "0.7694 [a]", "0.325"),
+        *("1.5000", "1.4375 [c]", "0.2500", "0.0000 [b]"),
+    )
+    assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375")
+    assert line(tau, "ompb", "honest", "3.0 (default)")[:2] == ("0.3000", "")
+    assert line(draws, "ompb-paper", "one-step", "2")[-2:] == ("50.00", "102.15")
+    assert line(draws, "ompb-paper", "one-step", "5 (default)")[-2:] == ("10.00", "")
+    assert line(variance, "ompb-paper", "one-step", "1")[0] == "0.5000"
+    assert line(mode, "ompb-paper", "one-step", "clipped")[0] == "0.5000"
+    assert line(bare, "original", "one-step")[0] == "2.0000"
+    assert "Over 2 values of tau_d_factor the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000." in (
+        finding.text
+    )
+
+
+def test_curves_are_relative_to_the_first_value() -> None:
+    (figure,) = sensitivity.reduce(runs(RESULTS), Scope()).figures
+    tau = figure.panels[0]
+    ours = {curve.name: curve for curve in tau.curves}
+    assert set(ours) == {"ompb-paper, one-step", "paper"}
+    assert ours["ompb-paper, one-step"].x == sensitivity.FACTORS
+    assert ours["ompb-paper, one-step"].y == (1.0, None, 1.25, *(None,) * 6)
+    assert ours["paper"].y[:2] == (1.0, 1.0)
+
+
+def test_at_another_horizon_nothing_of_the_paper_stands_beside() -> None:
+    finding = sensitivity.reduce(runs([result("ompb-paper", 0.5, split="ood", protocol="one-step")]), Scope(quick=True))
+    assert line(finding.sections[0], "ompb-paper", "one-step", "1")[:3] == ("0.5000", "", "")
+    assert finding.figures == ()
+
+
+def test_cells() -> None:
+    full = sensitivity.wanted(Scope())
+    assert len(set(full)) == len(full)
+    assert {(cell.dataset, cell.backbone, cell.horizon, cell.split, cell.seed) for cell in full} == {
+        ("etth", "tcn", 96, "ood", 0)
+    }
+    assert {cell.protocol for cell in full if cell.method.startswith("ompb[")} == {"honest"}
+    assert 'ompb[kind="freedman"]' in {cell.method for cell in full}
+    assert {cell.horizon for cell in sensitivity.wanted(Scope(quick=True))} == {24}
+
+
+def test_nothing_has_run() -> None:
+    assert sensitivity.reduce(runs([]), Scope(quick=True)).sections == ()
