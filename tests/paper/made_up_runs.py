@@ -10,7 +10,7 @@ import pytest
 from ompb.bench.store import Cell, Result, Steps, Store
 from ompb.datasets.benchmark import BenchmarkData
 from ompb.errors import InputError
-from ompb.paper import accounts
+from ompb.paper import places
 from ompb.paper.analysis import Runs
 
 CONTEXT = 8
@@ -61,4 +61,4 @@ def use_data(monkeypatch: pytest.MonkeyPatch, data: BenchmarkData | None) -> Non
             raise InputError(f"{name} is not there")
         return data
 
-    monkeypatch.setattr(accounts, "load", load)
+    monkeypatch.setattr(places, "load", load)

@@ -33,7 +33,7 @@ def test_with_all_cells_nothing_is_missing(
     steps = {cell: made_up_steps(500, seed, cell.horizon) for seed, cell in enumerate(analysis.cells(scope))}
     finding = analysis.reduce(made_up_runs(tmp_path, steps), scope)
     assert kept(finding, tmp_path) == finding
-    assert "missing" not in finding.text
+    assert "Missing" not in finding.text
     assert finding.analysis == analysis.name
     assert finding.figures
     for section in finding.sections:
@@ -53,5 +53,5 @@ def test_with_no_cells_it_says_what_is_missing(
     finding = analysis.reduce(made_up_runs(tmp_path, {}), Scope())
     assert kept(finding, tmp_path) == finding
     count = len(analysis.cells(Scope()))
-    assert (f"{count} of {count} cells are missing" in finding.text) == bool(count)
+    assert (f"Missing: {count} of {count} cells" in finding.text) == bool(count)
     assert finding.figures == ()

@@ -43,4 +43,4 @@ def test_lines_and_curves_by_factor(tmp_path: Path) -> None:
     assert [curve.name for curve in certificate.curves] == ["x 1", "x 4"]
     assert disagreement.curves[1].y == (0.4,) * 50
     assert [(curve.x, curve.y) for curve in coverage.curves] == [(("1", "4"), (0.81, 0.81)), (("1", "4"), (0.94, 0.94))]
-    assert "3 of 5 cells are missing" in finding.text
+    assert "Missing: 3 of 5 cells" in finding.text

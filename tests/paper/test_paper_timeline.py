@@ -29,7 +29,7 @@ def test_quarters_are_means_over_two_steps_each(tmp_path: Path, monkeypatch: pyt
     lines = finding.sections[0].lines
     assert [line[headings.index("certificate")] for line in lines] == ["0.500", "2.500", "4.500", "6.500"]
     assert [line[headings.index("MAE")] for line in lines] == ["1.000", "5.000", "9.000", "13.000"]
-    assert {line[headings.index("KS")] for line in lines} == {line[-1] for line in lines} == {"-"}
+    assert {line[headings.index("KS")] for line in lines} == {line[-1] for line in lines} == {""}
     assert "original" in finding.text
     assert "etth was not found" in finding.text
 

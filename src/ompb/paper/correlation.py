@@ -13,7 +13,6 @@ from statistics import fmean
 from ompb.bench.findings import Figure, Finding, Panel, Section
 from ompb.bench.store import Cell, Steps
 from ompb.datasets.splits import ID
-from ompb.paper.accounts import NOTHING, Doubts, made_from, missing, number, ratio
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.association import (
     CERTIFICATE,
@@ -30,26 +29,29 @@ from ompb.paper.association import (
     mean_over_seeds,
     signals,
 )
+from ompb.paper.beside import Doubts
 from ompb.paper.drawing import cloud
-from ompb.paper.places import Place, in_paper, places, seeds
+from ompb.paper.grid import Spot, paper_dataset, seeds
+from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
 from ompb.paper.printed import diagnostics
 from ompb.paper.severity import MEASURES, Severities, Severity
+from ompb.paper.tally import made_from, missing
 
 NAME, TITLE = "correlation", "What the signals know of the error to come"
 
 
 def cells(scope: Scope) -> list[Cell]:
     """Our method on every stream of the diagnostics."""
-    return [place.cell(seed=seed) for place in places(scope) for seed in seeds(scope)]
+    return [live(place, seed=seed) for place in places(scope) for seed in seeds(scope)]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
     """All signals on all streams, the best marked, and the paper's two tables beside ours."""
     results, severities = runs.found(cells(scope)), Severities()
-    found: dict[Place, Found] = {}
+    found: dict[Spot, Found] = {}
     figures: list[Figure] = []
     for place in places(scope):
-        kept = [steps for seed in seeds(scope) if (steps := runs.steps(place.cell(seed=seed))) is not None]
+        kept = [steps for seed in seeds(scope) if (steps := runs.steps(live(place, seed=seed))) is not None]
         if kept:
             severity = severities.of(place.dataset, place.split)
             found[place] = mean_over_seeds([associations(steps, severity) for steps in kept])
@@ -62,7 +64,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     )
 
 
-def _text(found: Mapping[Place, Found]) -> str:
+def _text(found: Mapping[Spot, Found]) -> str:
     words = ["Every signal is known before the outcome it is compared with; all are shown, the weak ones too."]
     keys = [f"{name} mae" for name in (EXPECTED, CERTIFICATE)]
     away = [one for one in _away(found).values() if all(key in one for key in keys)]
@@ -74,18 +76,18 @@ def _text(found: Mapping[Place, Found]) -> str:
     return " ".join(words)
 
 
-def _all_signals(found: Mapping[Place, Found]) -> Section:
+def _all_signals(found: Mapping[Spot, Found]) -> Section:
     lines = []
     for place, here in found.items():
         winners = {error: best(here, error, SIGNALS | SEVERITIES) for error in ERRORS}
         for name, reads in (SIGNALS | SEVERITIES).items():
-            shown, counts = [], (NOTHING, NOTHING)
+            shown, counts = [], ("", "")
             for error in ERRORS:
                 one = here.get(f"{name} {error}")
                 mark = " *" if winners[error] == name else ""
                 shown += [_shown(one, "pearson"), _shown(one, "spearman") + mark]
                 counts = (str(one.pairs), str(one.seeds)) if one else counts
-            lines.append((*place.words, name, reads, *shown, *counts))
+            lines.append((*keys_of(place), name, reads, *shown, *counts))
     return Section(
         "Every signal and the error of the same forecast",
         (
@@ -105,7 +107,7 @@ def _shown(one: Association | None, statistic: str) -> str:
     return number(getattr(one, statistic) if one else None)
 
 
-def _over_streams(found: Mapping[Place, Found]) -> Section:
+def _over_streams(found: Mapping[Spot, Found]) -> Section:
     """No signal is chosen by what it is judged on: each over all streams."""
     lines = []
     for name, reads in (SIGNALS | SEVERITIES).items():
@@ -125,16 +127,16 @@ def _over_streams(found: Mapping[Place, Found]) -> Section:
     )
 
 
-def _with_errors(found: Mapping[Place, Found]) -> Section:
+def _with_errors(found: Mapping[Spot, Found]) -> Section:
     printed, doubts, lines = diagnostics("cert_error_corr"), Doubts(), []
     for place, here in _away(found).items():
         for error in ERRORS:
             chosen = [CERTIFICATE, EXPECTED, best(here, error, SIGNALS)]
             ours = [here.get(f"{name} {error}") for name in chosen]
             for statistic in STATISTICS:
-                theirs = printed[in_paper(place.dataset), f"target_{error}", statistic]
-                ratios = (ratio(getattr(one, statistic) if one else None, theirs) for one in ours)
-                lines.append((*place.words, error.upper(), statistic, *(_shown(one, statistic) for one in ours),
+                theirs = printed[paper_dataset(place.dataset), f"target_{error}", statistic]
+                ratios = (ratio(place.dataset, getattr(one, statistic) if one else None, theirs) for one in ours)
+                lines.append((*keys_of(place), error.upper(), statistic, *(_shown(one, statistic) for one in ours),
                               str(chosen[2]), doubts.shown(theirs), *ratios))  # fmt: skip
     return Section(
         "Certificate and error beside the paper's",
@@ -143,7 +145,8 @@ def _with_errors(found: Mapping[Place, Found]) -> Section:
             "split. Ours are the shifted streams, errors of what was issued, labels as they mature.",
             "Expected: our expected error, the signal that is made for this. Best: of the method's own signals the one "
             "with the largest rho, found afterwards.",
-            *doubts.notes,
+            NOT_PAPERS,
+            *doubts.notes(),
         ),
         (
             "data", "backbone", "H", "split", "error", "statistic", "certificate", "expected", "best", "which", "paper",
@@ -154,33 +157,37 @@ def _with_errors(found: Mapping[Place, Found]) -> Section:
     )  # fmt: skip
 
 
-def _with_severity(found: Mapping[Place, Found]) -> Section:
+def _with_severity(found: Mapping[Spot, Found]) -> Section:
     printed, doubts, lines = diagnostics("dis_shift_corr"), Doubts(), []
     for place, here in _away(found).items():
         for (name, shown), statistic in product(MEASURES.items(), STATISTICS):
             one = here.get(f"{DISAGREEMENT} {name}")
-            theirs = printed[in_paper(place.dataset), name, statistic]
+            theirs = printed[paper_dataset(place.dataset), name, statistic]
             value = getattr(one, statistic) if one else None
-            lines.append((*place.words, shown, statistic, number(value), doubts.shown(theirs), ratio(value, theirs),
-                          str(one.pairs) if one else NOTHING))  # fmt: skip
+            lines.append((*keys_of(place), shown, statistic, number(value), doubts.shown(theirs),
+                          ratio(place.dataset, value, theirs), str(one.pairs) if one else ""))  # fmt: skip
     return Section(
         "Disagreement and severity of the shift beside the paper's",
-        ("The disagreement above the source's against each severity, on the shifted streams.", *doubts.notes),
+        (
+            "The disagreement above the source's against each severity, on the shifted streams.",
+            NOT_PAPERS,
+            *doubts.notes(),
+        ),
         ("data", "backbone", "H", "split", "severity", "statistic", "ours", "paper", "ratio", "n"),
         tuple(lines),
         keys=6,
     )
 
 
-def _away(found: Mapping[Place, Found]) -> dict[Place, Found]:
+def _away(found: Mapping[Spot, Found]) -> dict[Spot, Found]:
     return {place: one for place, one in found.items() if place.split != ID}
 
 
-def _home(found: Mapping[Place, Found]) -> dict[Place, Found]:
+def _home(found: Mapping[Spot, Found]) -> dict[Spot, Found]:
     return {place: one for place, one in found.items() if place.split == ID}
 
 
-def _figure(place: Place, steps: Steps, severity: Severity | None) -> Figure:
+def _figure(place: Spot, steps: Steps, severity: Severity | None) -> Figure:
     where, measured, known = signals(steps, severity)
     panels = [
         Panel(f"{name} and MAE", name, "MAE", (cloud(name, known[name], steps["mae"]),))

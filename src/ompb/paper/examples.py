@@ -10,10 +10,11 @@ from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.steps import SHOWN_LEVEL
 from ompb.bench.store import Cell, Steps
 from ompb.datasets.benchmark import BenchmarkData
-from ompb.paper.accounts import data_at_hand, made_from, missing, number
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.drawing import picked, rounded
-from ompb.paper.places import SPLITS, TCN, WEATHER, Place
+from ompb.paper.grid import SPLITS, STAND_IN, Spot
+from ompb.paper.places import TCN, data_at_hand, keys_of, live, number
+from ompb.paper.tally import made_from, missing
 from ompb.scaler import Scaler
 from ompb.types import Floats
 
@@ -23,15 +24,15 @@ DRAWN = 1  # of the three that are kept: the one half way down the stream
 CHANNEL = 0
 
 
-def _places(scope: Scope) -> list[Place]:
+def _places(scope: Scope) -> list[Spot]:
     if scope.quick:
-        return [Place("etth", TCN, 24, split) for split in SPLITS["etth"]]
-    return [Place(WEATHER, scope.gpt4ts, horizon, split) for horizon in HORIZONS for split in SPLITS[WEATHER]]
+        return [Spot("etth", TCN, 24, split) for split in SPLITS["etth"]]
+    return [Spot(STAND_IN, scope.gpt4ts, horizon, split) for horizon in HORIZONS for split in SPLITS[STAND_IN]]
 
 
 def cells(scope: Scope) -> list[Cell]:
     """Our method, one seed."""
-    return [place.cell() for place in _places(scope)]
+    return [live(place) for place in _places(scope)]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -39,7 +40,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     found = runs.found(cells(scope))
     dataset = _places(scope)[0].dataset
     data = data_at_hand(dataset)
-    kept = {place: steps for place in _places(scope) if (steps := runs.steps(place.cell())) is not None}
+    kept = {place: steps for place in _places(scope) if (steps := runs.steps(live(place))) is not None}
     figures = []
     for horizon in sorted({place.horizon for place in kept}):
         here = {place: steps for place, steps in kept.items() if place.horizon == horizon}
@@ -63,7 +64,7 @@ def _figure(horizon: int, dataset: str, panels: Sequence[Panel]) -> Figure:
     )
 
 
-def _panel(place: Place, steps: Steps, data: BenchmarkData | str) -> Panel:
+def _panel(place: Spot, steps: Steps, data: BenchmarkData | str) -> Panel:
     values = {name: steps[f"shown_{name}"][DRAWN, :, CHANNEL] for name in ("mean", "base", "outcome", "lower", "upper")}
     places = picked(place.horizon)
     leads = tuple(float(lead + 1) for lead in places)
@@ -81,7 +82,7 @@ def _panel(place: Place, steps: Steps, data: BenchmarkData | str) -> Panel:
     return Panel(f"{place.split}, origin {origin}", "row", channel, (band, *curves))
 
 
-def _rows(place: Place, data: BenchmarkData) -> Floats:
+def _rows(place: Spot, data: BenchmarkData) -> Floats:
     """The drawn channel of a stream."""
     return Scaler.fit(data.source).standardise(data.stream(place.split, place.horizon))[:, CHANNEL]
 
@@ -91,13 +92,13 @@ def _window(rows: Floats) -> Curve:
     return Curve("window", tuple(float(row) for row in range(1 - len(rows), 1)), rounded(rows))
 
 
-def _lines(place: Place, steps: Steps) -> list[tuple[str, ...]]:
+def _lines(place: Spot, steps: Steps) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     for kept, origin in enumerate(steps["shown_origin"].tolist()):
         outcome = steps["shown_outcome"][kept]
         ours, bare = (float(np.abs(steps[f"shown_{name}"][kept] - outcome).mean()) for name in ("mean", "base"))
         inside = (steps["shown_lower"][kept] <= outcome) & (outcome <= steps["shown_upper"][kept])
-        lines.append((*place.words, str(origin), number(bare), number(ours), number(ours / bare, 2),
+        lines.append((*keys_of(place), str(origin), number(bare), number(ours), number(ours / bare, 2),
                       f"{inside.mean():.0%}"))  # fmt: skip
     return lines
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.store import Cell, Result, Steps
-from ompb.paper.accounts import made_from, missing, number
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.association import association
 from ompb.paper.decomposition import Decomposition
 from ompb.paper.drawing import course, rounded
-from ompb.paper.places import TCN, WEATHER, Place, ompb
+from ompb.paper.grid import OMPB, STAND_IN, Spot, with_options
+from ompb.paper.places import TCN, keys_of, live, number
+from ompb.paper.tally import made_from, missing
 
 NAME, TITLE = "miscalibration", "A posterior too sure, or not sure enough"
 HORIZON = 24
@@ -25,15 +26,15 @@ SCALES = (0.0625, 0.25, 1.0, 4.0, 16.0)  # on the posterior variance
 DRAWN = {"value": "Certificate", "target_disagreement": "Disagreement"}  # signals down the stream
 
 
-def _places(scope: Scope) -> list[Place]:
+def _places(scope: Scope) -> list[Spot]:
     where = (
-        [("etth", "ood")] if scope.quick else [("etth", "id"), ("etth", "ood"), ("ili", "ood"), (WEATHER, "ood_far")]
+        [("etth", "ood")] if scope.quick else [("etth", "id"), ("etth", "ood"), ("ili", "ood"), (STAND_IN, "ood_far")]
     )
-    return [Place(dataset, TCN, HORIZON, split) for dataset, split in where]
+    return [Spot(dataset, TCN, HORIZON, split) for dataset, split in where]
 
 
-def _cell(place: Place, scale: float) -> Cell:
-    return place.cell(ompb() if scale == 1 else ompb(posterior_scale=scale))
+def _cell(place: Spot, scale: float) -> Cell:
+    return live(place, OMPB if scale == 1 else with_options(OMPB, posterior_scale=scale))
 
 
 def cells(scope: Scope) -> list[Cell]:
@@ -54,7 +55,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
             if (cell := _cell(place, scale)) in by_cell and (steps := runs.steps(cell)) is not None
         }
         if here:
-            lines += [(*place.words, f"{scale:g}", *_numbers(*kept)) for scale, kept in here.items()]
+            lines += [(*keys_of(place), f"{scale:g}", *_numbers(*kept)) for scale, kept in here.items()]
             figures.append(_figure(place, here))
     text = (
         "The factor is on the variance of the heads, whose means are left as they are. The scale of the disagreement "
@@ -95,7 +96,7 @@ def _section(lines: list[tuple[str, ...]]) -> Section:
     )  # fmt: skip
 
 
-def _figure(place: Place, here: Mapping[float, tuple[Result, Steps]]) -> Figure:
+def _figure(place: Spot, here: Mapping[float, tuple[Result, Steps]]) -> Figure:
     panels = [
         Panel(title, "row", title.lower(), tuple(course(f"x {scale:g}", steps["origin"], steps[name])
                                                  for scale, (_, steps) in here.items()))

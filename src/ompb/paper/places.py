@@ -1,74 +1,59 @@
-"""Where the diagnostics look: the data, horizons and splits of the paper's, and the cells there."""
+"""Where the diagnostics look, and what their tables have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from ompb.bench.named import Named
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import Cell
-from ompb.datasets.splits import ID
+from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.datasets.public import data_folder
+from ompb.errors import InputError
+from ompb.paper import beside
 from ompb.paper.analysis import Scope
+from ompb.paper.grid import OMPB, PAPERS_DATA, QUICK, SPLITS, STAND_IN, Spot
+from ompb.paper.printed import Number
 
-OMPB, ORIGINAL, TCN = "ompb", "original", "tcn"
-WEATHER = "weather-stand-in"
-HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": (24, 96), "ili": (24, 48), WEATHER: (24, 96)}
-SPLITS: Mapping[str, tuple[str, ...]] = {
-    "etth": (ID, "ood"),
-    "ili": (ID, "ood"),
-    WEATHER: (ID, "ood_near", "ood_far"),
-}
-SEEDS = (0, 1, 2)
-IN_PAPER = {WEATHER: "weather"}  # data the paper has under another name, from another place
+TCN = "tcn"
+HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": (24, 96), "ili": (24, 48), STAND_IN: (24, 96)}
+NOT_PAPERS = "The weather is not the paper's: the same cities in other years and from other sensors, so without ratio."
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A stream and the forecaster that is corrected on it."""
-
-    dataset: str
-    backbone: str
-    horizon: int
-    split: str
-
-    def cell(self, method: str = OMPB, seed: int = 0) -> Cell:
-        """What a method does here, shown labels as they mature."""
-        return Cell(self.dataset, self.backbone, self.horizon, self.split, HONEST, method, seed)
-
-    @property
-    def words(self) -> tuple[str, str, str, str]:
-        """As a table's keys."""
-        return self.dataset, self.backbone, str(self.horizon), self.split
-
-
-def ompb(**options: Any) -> str:
-    """The name of our method with options.
-
-    >>> ompb(kind="iid", unseen=0.25)
-    'ompb[kind="iid",unseen=0.25]'
-    """
-    return str(Named(OMPB, options))
-
-
-def places(scope: Scope, backbone: str = TCN) -> list[Place]:
+def places(scope: Scope, backbone: str = TCN) -> list[Spot]:
     """Every stream at the horizons of the diagnostics; ETTh at 24 rows if the scope is quick."""
     if scope.quick:
-        return [Place("etth", backbone, 24, split) for split in SPLITS["etth"]]
+        return [Spot(QUICK[0], backbone, QUICK[2], split) for split in SPLITS[QUICK[0]]]
     return [
-        Place(dataset, backbone, horizon, split)
+        Spot(dataset, backbone, horizon, split)
         for dataset, horizons in HORIZONS.items()
         for horizon in horizons
         for split in SPLITS[dataset]
     ]
 
 
-def seeds(scope: Scope) -> tuple[int, ...]:
-    """Those of our method."""
-    return SEEDS[:1] if scope.quick else SEEDS
+def live(spot: Spot, method: str = OMPB, seed: int = 0) -> Cell:
+    """What a method does there if labels are shown as they mature."""
+    return spot.cell(HONEST, method, seed)
 
 
-def in_paper(dataset: str) -> str:
-    """The paper's name of the data."""
-    return IN_PAPER.get(dataset, dataset)
+def keys_of(spot: Spot) -> tuple[str, str, str, str]:
+    """As the keys of a table: data, backbone, H, split."""
+    return spot.dataset, spot.backbone, str(spot.horizon), spot.split
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """As tables show it, blank if there is none."""
+    return beside.shown(value, digits=digits)
+
+
+def ratio(dataset: str, ours: float | None, printed: Number) -> str:
+    """Ours by the paper's, blank on data that are not the paper's."""
+    return beside.ratio(ours, printed) if dataset in PAPERS_DATA else ""
+
+
+def data_at_hand(dataset: str) -> BenchmarkData | str:
+    """The data from the folder OMPB_DATA names, else from "data"; else why it is not there, in words."""
+    try:
+        return load(dataset)
+    except (InputError, OSError) as error:
+        return f"{dataset} was not found in the folder {data_folder(None).name!r} ({type(error).__name__})."

@@ -14,13 +14,15 @@ import numpy as np
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.store import Cell, Steps
 from ompb.datasets.splits import ID
-from ompb.paper.accounts import NOTHING, Doubts, made_from, missing, number, ratio
 from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.beside import Doubts
 from ompb.paper.decomposition import Decomposition, realised_proxy
 from ompb.paper.drawing import picked, rounded
-from ompb.paper.places import WEATHER, Place, in_paper, ompb, places
+from ompb.paper.grid import OMPB, STAND_IN, Spot, paper_backbone, paper_dataset, with_options
+from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
 from ompb.paper.prefixes import below_from, gammas, running_means
 from ompb.paper.printed import diagnostics
+from ompb.paper.tally import made_from, missing
 from ompb.types import Floats
 
 NAME, TITLE = "proxy", "The certificate, term by term"
@@ -33,26 +35,26 @@ COUNTS = (10, 30, 100)  # windows at which Gamma is shown
 LEAST_WINDOWS = 10  # a curve of fewer says nothing
 
 
-def _method(kind: str, place: Place) -> str:
+def _method(kind: str, place: Spot) -> str:
     """Betting is our own kind and goes without saying."""
     options = {} if kind == BETTING else {"kind": kind}
-    return ompb(**options, **({"unseen": UNSEEN} if place.backbone == UNSEEN_BACKBONE else {}))
+    return with_options(OMPB, **options, **({"unseen": UNSEEN} if place.backbone == UNSEEN_BACKBONE else {}))
 
 
-def _of_paper(scope: Scope) -> list[Place]:
+def _of_paper(scope: Scope) -> list[Spot]:
     """The four settings of the paper's table."""
-    found = [Place("etth", "tcn", 96, "ood"), Place("ili", scope.gpt4ts, 48, "ood")]
-    return found + [Place(WEATHER, "autoformer", 96, split) for split in ("ood_near", "ood_far")]
+    found = [Spot("etth", "tcn", 96, "ood"), Spot("ili", scope.gpt4ts, 48, "ood")]
+    return found + [Spot(STAND_IN, "autoformer", 96, split) for split in ("ood_near", "ood_far")]
 
 
-def _places(scope: Scope) -> list[Place]:
+def _places(scope: Scope) -> list[Spot]:
     own = places(scope) + places(scope, UNSEEN_BACKBONE)
     return own if scope.quick else list(dict.fromkeys(own + _of_paper(scope)))
 
 
 def cells(scope: Scope) -> list[Cell]:
     """Every kind at every place, one seed: what differs between kinds is Gamma alone."""
-    return [place.cell(_method(kind, place)) for place, kind in product(_places(scope), KINDS)]
+    return [live(place, _method(kind, place)) for place, kind in product(_places(scope), KINDS)]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -60,7 +62,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     found = runs.found(cells(scope))
     steps = {result.cell: kept for result in found if (kept := runs.steps(result.cell)) is not None}
     parts = {cell: Decomposition.of(kept) for cell, kept in steps.items()}
-    streams = [place for place in _places(scope) if place.cell(_method(BETTING, place)) in steps]
+    streams = [place for place in _places(scope) if live(place, _method(BETTING, place)) in steps]
     curved = [place for place in streams if _has_curve(place, steps)]
     sections = [_parts(_places(scope), parts), _beside_paper(_of_paper(scope), parts), _gamma_table(curved, steps)]
     figures = [_figure(place, curved, steps, parts) for place in curved if place.split == ID]
@@ -79,17 +81,17 @@ def _text(parts: Mapping[Cell, Decomposition], lacking: str) -> str:
     return " ".join([*words, lacking]).strip()
 
 
-def _parts(where: list[Place], parts: Mapping[Cell, Decomposition]) -> Section:
+def _parts(where: list[Spot], parts: Mapping[Cell, Decomposition]) -> Section:
     lines = []
     for place, kind in product(where, KINDS):
-        part = parts.get(place.cell(_method(kind, place)))
+        part = parts.get(live(place, _method(kind, place)))
         if part is not None:
             numbers = (
                 part.median_value, part.median_source_risk, part.median_gamma, part.median_half_disagreement,
                 part.target_risk, part.slack,
             )  # fmt: skip
             above = f"{part.share_above:.1%}"
-            lines.append((*place.words, _seen(place), kind, *map(number, numbers), above, str(part.forecasts)))
+            lines.append((*keys_of(place), _seen(place), kind, *map(number, numbers), above, str(part.forecasts)))
     return Section(
         "What the certificate is made of",
         (
@@ -108,30 +110,32 @@ def _parts(where: list[Place], parts: Mapping[Cell, Decomposition]) -> Section:
     )  # fmt: skip
 
 
-def _seen(place: Place) -> str:
+def _seen(place: Spot) -> str:
     return "unseen" if place.backbone == UNSEEN_BACKBONE else "in-sample"
 
 
-def _beside_paper(where: list[Place], parts: Mapping[Cell, Decomposition]) -> Section:
+def _beside_paper(where: list[Spot], parts: Mapping[Cell, Decomposition]) -> Section:
     printed = diagnostics(PRINTED)
     lines, doubts = [], Doubts()
     for place in where:
-        subject = f"{place.backbone.partition('[')[0]}/H{place.horizon}/{place.split}"
-        ours = {kind: parts.get(place.cell(_method(kind, place))) for kind in KINDS}
+        subject = f"{paper_backbone(place.backbone)}/H{place.horizon}/{place.split}"
+        ours = {kind: parts.get(live(place, _method(kind, place))) for kind in KINDS}
         for metric, kind in _PRINTED_METRICS:
-            theirs = printed[in_paper(place.dataset), subject, metric]
+            theirs = printed[paper_dataset(place.dataset), subject, metric]
             part = ours[kind]
             value = None if part is None else part.target_risk if metric == "target_proxy_risk" else part.full
             words = "realised proxy risk" if metric == "target_proxy_risk" else f"full bound, {kind}"
-            lines.append((*place.words, words, number(value, 4), doubts.shown(theirs), ratio(value, theirs)))
+            lines.append(
+                (*keys_of(place), words, number(value, 4), doubts.shown(theirs), ratio(place.dataset, value, theirs))
+            )
     return Section(
         "Realised proxy risk and full bounds beside the paper's",
         (
             "The full bound contains the mismatch that is left over once outcomes are known, so it cannot fail.",
             "The paper does not print its tau_y: a realised risk near 1 means that nearly every loss is clipped.",
             "Its martingale bound stands beside ours by Freedman's inequality and by betting.",
-            "Our weather data are a stand-in: other years and sensors of the same cities.",
-            *doubts.notes,
+            NOT_PAPERS,
+            *doubts.notes(),
         ),
         ("data", "backbone", "H", "split", "quantity", "ours", "paper", "ratio"),
         tuple(lines),
@@ -147,25 +151,25 @@ _PRINTED_METRICS = (
 )
 
 
-def _losses(place: Place, steps: Mapping[Cell, Steps]) -> Floats:
+def _losses(place: Spot, steps: Mapping[Cell, Steps]) -> Floats:
     """Realised proxies of every H-th forecast, whose outcomes do not overlap, in time order."""
-    return realised_proxy(steps[place.cell(_method(BETTING, place))])[:: place.horizon]
+    return realised_proxy(steps[live(place, _method(BETTING, place))])[:: place.horizon]
 
 
-def _has_curve(place: Place, steps: Mapping[Cell, Steps]) -> bool:
+def _has_curve(place: Spot, steps: Mapping[Cell, Steps]) -> bool:
     return len(_losses(place, steps)) >= LEAST_WINDOWS
 
 
-def _gamma_table(streams: list[Place], steps: Mapping[Cell, Steps]) -> Section:
+def _gamma_table(streams: list[Spot], steps: Mapping[Cell, Steps]) -> Section:
     lines = []
     for place in streams:
         losses = _losses(place, steps)
         rival = gammas(IID, losses)
         for kind in KINDS:
             own = gammas(kind, losses)
-            shown = [number(own[count - 1]) if count <= len(own) else NOTHING for count in COUNTS]
-            first = NOTHING if kind == IID else str(below_from(own, rival) or "never")
-            lines.append((*place.words, kind, *shown, number(float(own[-1])), str(len(own)), number(losses.mean()),
+            shown = [number(own[count - 1]) if count <= len(own) else "" for count in COUNTS]
+            first = "" if kind == IID else str(below_from(own, rival) or "never")
+            lines.append((*keys_of(place), kind, *shown, number(float(own[-1])), str(len(own)), number(losses.mean()),
                           number(losses.std()), first))  # fmt: skip
     return Section(
         "Gamma against the number of windows",
@@ -184,7 +188,7 @@ def _gamma_table(streams: list[Place], steps: Mapping[Cell, Steps]) -> Section:
 
 
 def _figure(
-    home: Place, streams: list[Place], steps: Mapping[Cell, Steps], parts: Mapping[Cell, Decomposition]
+    home: Spot, streams: list[Spot], steps: Mapping[Cell, Steps], parts: Mapping[Cell, Decomposition]
 ) -> Figure:
     """Gamma on the losses of the stream at home, and the full bound of every stream with it."""
     losses = _losses(home, steps)
@@ -198,11 +202,11 @@ def _figure(
     ]
     panels = [_panel("Gamma", "Gamma", [Curve(kind, counts, rounded(by_kind[kind][kept])) for kind in KINDS])]
     for place in alike:
-        part = parts[place.cell(_method(BETTING, place))]
+        part = parts[live(place, _method(BETTING, place))]
         curves = [Curve(kind, counts, rounded(part.full_with(risks, by_kind[kind])[kept])) for kind in KINDS]
         level = Curve("realised", counts, rounded(np.full(len(kept), part.target_risk)))
         panels.append(_panel(f"Full bound, {place.split}", "proxy risk", [*curves, level]))
-    name = f"proxy-{home.dataset}-{home.backbone}-{home.horizon}".replace("@", "-")
+    name = f"proxy-{home.dataset}-{home.backbone}-{home.horizon}".replace("@", "")
     return Figure(
         name,
         f"Bounds against the number of windows, {home.dataset}, {home.backbone}, H = {home.horizon}",

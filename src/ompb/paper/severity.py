@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ompb.datasets.benchmark import BenchmarkData
 from ompb.metrics.shift import jensen_shannon, ks, mmd, wasserstein
-from ompb.paper.accounts import data_at_hand
 from ompb.paper.drawing import picked
+from ompb.paper.places import data_at_hand
 from ompb.scaler import Scaler
 from ompb.types import Floats
 

@@ -15,10 +15,11 @@ from ompb.bench.store import Cell
 from ompb.datasets.benchmark import BenchmarkData
 from ompb.datasets.splits import ID
 from ompb.metrics.shift import BINS, ShiftTable, mmd, shift_table
-from ompb.paper.accounts import NOTHING, Doubts, data_at_hand, number, ratio
 from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.beside import Doubts
 from ompb.paper.drawing import cloud, picked, rounded
-from ompb.paper.places import SPLITS, WEATHER, in_paper
+from ompb.paper.grid import SPLITS, STAND_IN, paper_dataset
+from ompb.paper.places import NOT_PAPERS, data_at_hand, number, ratio
 from ompb.paper.printed import diagnostics
 from ompb.scaler import Scaler
 from ompb.types import Floats
@@ -30,7 +31,7 @@ FAR, NEAR = "ood_far", "ood_near"
 PAIRS: Mapping[str, tuple[tuple[str, str, str, str], ...]] = {
     "etth": ((HOME, "ood", "covariate_shift_ett", "etth1_vs_etth2"),),
     "ili": ((HOME, "ood", "covariate_shift_ili", "precovid_vs_covid"),),
-    WEATHER: (
+    STAND_IN: (
         (HOME, NEAR, "covariate_shift_weather_locations", "miami_vs_atlanta"),
         (HOME, FAR, "covariate_shift_weather_locations", "miami_vs_nyc"),
         (NEAR, FAR, "covariate_shift_weather_locations", "atlanta_vs_nyc"),
@@ -90,15 +91,17 @@ def _beside_paper(data: Mapping[str, BenchmarkData]) -> Section:
             ours = [(shown, distance, measured[distance]) for distance, shown in DISTANCES.items()]
             ours.append((UNSCALED, "mmd_rbf", mmd(rows[first], rows[second], scaled=False) ** 2))
             for shown, distance, value in ours:
-                theirs = printed[in_paper(name), subject, distance]
-                lines.append((name, first, second, shown, _digits(value), doubts.shown(theirs), ratio(value, theirs)))
+                theirs = printed[paper_dataset(name), subject, distance]
+                lines.append((name, first, second, shown, _digits(value), doubts.shown(theirs),
+                              ratio(name, value, theirs)))  # fmt: skip
     return Section(
         "Whole files, beside the paper's",
         (
             "Home is source and id together.",
             "The paper does not say how its MMD is computed. Squared and in the units of the files, where the channel "
             "of the largest numbers decides, it is near the printed numbers; ours is a root over scaled channels.",
-            *doubts.notes,
+            NOT_PAPERS,
+            *doubts.notes(),
         ),
         ("data", "part", "against", "distance", "ours", "paper", "ratio"),
         tuple(lines),
@@ -127,7 +130,7 @@ def _as_judged(data: Mapping[str, BenchmarkData]) -> Section:
 
 
 def _digits(value: float) -> str:
-    return NOTHING if np.isnan(value) else f"{value:.0f}" if value >= 1000 else f"{value:.3f}"
+    return "" if np.isnan(value) else f"{value:.0f}" if value >= 1000 else f"{value:.3f}"
 
 
 def _densities(name: str, data: BenchmarkData) -> Figure:

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.store import Cell, Steps
-from ompb.paper.accounts import NOTHING, made_from, missing, number
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.drawing import course
-from ompb.paper.places import ORIGINAL, TCN, WEATHER, Place
+from ompb.paper.grid import ORIGINAL, STAND_IN, Spot
+from ompb.paper.places import TCN, keys_of, live, number
 from ompb.paper.severity import MEASURES, Severities, Severity
+from ompb.paper.tally import made_from, missing
 from ompb.types import Floats
 
 NAME, TITLE = "timeline", "The certificate down the stream"
@@ -22,14 +23,14 @@ QUARTERS = 4
 SHOWN = {"value": "certificate", "disagreement": "disagreement", "novelty": "novelty"}  # and as tables show them
 
 
-def _places(scope: Scope) -> list[Place]:
-    where = [("etth", "ood")] if scope.quick else [("etth", "ood"), ("ili", "ood"), (WEATHER, "ood_far")]
-    return [Place(dataset, TCN, HORIZON, split) for dataset, split in where]
+def _places(scope: Scope) -> list[Spot]:
+    where = [("etth", "ood")] if scope.quick else [("etth", "ood"), ("ili", "ood"), (STAND_IN, "ood_far")]
+    return [Spot(dataset, TCN, HORIZON, split) for dataset, split in where]
 
 
 def cells(scope: Scope) -> list[Cell]:
     """Our method, and the bare forecaster, whose error is the paper's."""
-    return [place.cell(method) for place in _places(scope) for method in ("ompb", ORIGINAL)]
+    return [live(place, method) for place in _places(scope) for method in ("ompb", ORIGINAL)]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -38,7 +39,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     figures: list[Figure] = []
     lines: list[tuple[str, ...]] = []
     for place in _places(scope):
-        steps, bare = runs.steps(place.cell()), runs.steps(place.cell(ORIGINAL))
+        steps, bare = runs.steps(live(place)), runs.steps(live(place, ORIGINAL))
         if steps is not None:
             severity = severities.of(place.dataset, place.split)
             columns = _columns(steps, bare, severity)
@@ -78,7 +79,7 @@ _PANELS = (
 )
 
 
-def _figure(place: Place, columns: Columns) -> Figure:
+def _figure(place: Spot, columns: Columns) -> Figure:
     panels = []
     for title, label, names in _PANELS:
         curves = [_course(shown, columns[name]) for name, shown in names.items() if name in columns]
@@ -96,7 +97,7 @@ def _course(name: str, column: tuple[NDArray[np.int64], Floats]) -> Curve:
     return course(name, *column)
 
 
-def _quarters(place: Place, columns: Columns) -> list[tuple[str, ...]]:
+def _quarters(place: Spot, columns: Columns) -> list[tuple[str, ...]]:
     """The mean of each column over each quarter of the rows that were forecast."""
     origins, _ = columns["mae"]
     edges = np.linspace(origins[0], origins[-1] + 1, QUARTERS + 1)
@@ -106,8 +107,8 @@ def _quarters(place: Place, columns: Columns) -> list[tuple[str, ...]]:
         for name in _HEADINGS:
             rows, values = columns.get(name, (origins[:0], np.empty(0)))
             inside = values[(rows >= edges[quarter]) & (rows < edges[quarter + 1])]
-            means.append(number(float(np.mean(inside))) if len(inside) else NOTHING)
-        lines.append((*place.words, str(quarter + 1), *means))
+            means.append(number(float(np.mean(inside))) if len(inside) else "")
+        lines.append((*keys_of(place), str(quarter + 1), *means))
     return lines
 
 
