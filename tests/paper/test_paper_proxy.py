@@ -9,7 +9,8 @@ from made_up_runs import made_up_runs, made_up_steps
 from ompb.bench.store import Cell
 from ompb.paper.analysis import Scope
 from ompb.paper.prefixes import gammas
-from ompb.paper.proxy import KINDS, cells, reduce
+from ompb.paper.proxy import cells, reduce
+from ompb.paper.tightness import KINDS
 
 
 def cell(split: str, method: str = "ompb", backbone: str = "tcn", horizon: int = 24) -> Cell:
@@ -40,7 +41,7 @@ def test_a_line_holds_the_parts(tmp_path: Path) -> None:
         ("etth", "tcn@unseen", "24", "ood", "unseen", "iid", *numbers),
     )
     assert "Missing: 14 of 16 cells" in finding.text
-    assert "2 of 2 runs" in finding.text
+    assert "betting 1 of 1, iid 1 of 1." in finding.text
 
 
 def test_full_bounds_stand_beside_the_printed_ones(tmp_path: Path) -> None:
@@ -72,6 +73,8 @@ def test_curves_take_every_hth_forecast_and_are_compared_with_iid(tmp_path: Path
     assert (own[first - 1 :] < rival[first - 1 :]).all()
     assert first == 1 or own[first - 2] >= rival[first - 2]
     assert lines["iid"][-1] == ""
+    of_both = sorted(int(line[-1]) for line in finding.sections[2].lines if line[4] == "betting")
+    assert f"betting from {of_both[0]} to {of_both[1]} windows on" in finding.text
 
     (figure,) = finding.figures
     assert [panel.title for panel in figure.panels] == ["Gamma", "Full bound, id", "Full bound, ood"]

@@ -9,30 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-import numpy as np
-
-from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
-from ompb.bench.store import Cell, Steps
-from ompb.datasets.splits import ID
+from ompb.bench.findings import Finding, Section
+from ompb.bench.store import Cell
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts
-from ompb.paper.decomposition import Decomposition, realised_proxy
-from ompb.paper.drawing import picked, rounded
+from ompb.paper.decomposition import Decomposition
 from ompb.paper.grid import OMPB, STAND_IN, Spot, paper_backbone, paper_dataset, with_options
 from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
-from ompb.paper.prefixes import below_from, gammas, running_means
 from ompb.paper.printed import diagnostics
-from ompb.paper.tally import made_from, missing
-from ompb.types import Floats
+from ompb.paper.tally import made_from, notes_on
+from ompb.paper.tightness import BETTING, IID, KINDS, Series, bound_figures, gamma_section, tighter
 
 NAME, TITLE = "proxy", "The certificate, term by term"
 PRINTED = "reg_proxy_full_cert"
-IID, BETTING = "iid", "betting"
-KINDS = (BETTING, "freedman", "subgamma", IID)
+INTRODUCTION = (
+    "The certificate is source risk plus Gamma plus half of what the disagreement has risen. It bounds the realised "
+    "proxy risk only as far as risk less half the disagreement is what it was on the source."
+)
 UNSEEN = 0.25
 UNSEEN_BACKBONE = "tcn@unseen"
-COUNTS = (10, 30, 100)  # windows at which Gamma is shown
-LEAST_WINDOWS = 10  # a curve of fewer says nothing
 
 
 def _method(kind: str, place: Spot) -> str:
@@ -62,23 +57,21 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     found = runs.found(cells(scope))
     steps = {result.cell: kept for result in found if (kept := runs.steps(result.cell)) is not None}
     parts = {cell: Decomposition.of(kept) for cell, kept in steps.items()}
-    streams = [place for place in _places(scope) if live(place, _method(BETTING, place)) in steps]
-    curved = [place for place in streams if _has_curve(place, steps)]
-    sections = [_parts(_places(scope), parts), _beside_paper(_of_paper(scope), parts), _gamma_table(curved, steps)]
-    figures = [_figure(place, curved, steps, parts) for place in curved if place.split == ID]
-    return Finding(NAME, TITLE, _text(parts, missing(cells(scope), found)), tuple(sections), tuple(figures),
-                   made_from(found))  # fmt: skip
+    ours = {place: cell for place in _places(scope) if (cell := live(place, _method(BETTING, place))) in steps}
+    series = [Series.of(place, steps[cell]) for place, cell in ours.items()]
+    long = [one for one in series if one.is_long]
+    text = [INTRODUCTION, *_held(_places(scope), parts), *tighter(long), *notes_on(cells(scope), found)]
+    sections = (_parts(_places(scope), parts), _beside_paper(_of_paper(scope), parts), gamma_section(long))
+    return Finding(NAME, TITLE, " ".join(text), sections, bound_figures(long), made_from(found))
 
 
-def _text(parts: Mapping[Cell, Decomposition], lacking: str) -> str:
-    words = [
-        "The certificate is source risk plus Gamma plus half of what the disagreement has risen. It bounds the "
-        "realised proxy risk only as far as risk less half the disagreement is what it was on the source."
-    ]
-    if parts:
-        held = sum(part.slack >= 0 for part in parts.values())
-        words.append(f"Its mean lay above the mean realised proxy risk on {held} of {len(parts)} runs.")
-    return " ".join([*words, lacking]).strip()
+def _held(where: list[Spot], parts: Mapping[Cell, Decomposition]) -> list[str]:
+    """On how many streams the certificate of each kind lay above what came, in the mean."""
+    counts = []
+    for kind in KINDS:
+        slacks = [parts[cell].slack for place in where if (cell := live(place, _method(kind, place))) in parts]
+        counts += [f"{kind} {sum(slack >= 0 for slack in slacks)} of {len(slacks)}"] if slacks else []
+    return [f"Its mean lay above the mean realised proxy risk on so many runs: {', '.join(counts)}."] if counts else []
 
 
 def _parts(where: list[Spot], parts: Mapping[Cell, Decomposition]) -> Section:
@@ -149,75 +142,6 @@ _PRINTED_METRICS = (
     ("full_mart_bound", "freedman"),
     ("full_iid_bound", IID),
 )
-
-
-def _losses(place: Spot, steps: Mapping[Cell, Steps]) -> Floats:
-    """Realised proxies of every H-th forecast, whose outcomes do not overlap, in time order."""
-    return realised_proxy(steps[live(place, _method(BETTING, place))])[:: place.horizon]
-
-
-def _has_curve(place: Spot, steps: Mapping[Cell, Steps]) -> bool:
-    return len(_losses(place, steps)) >= LEAST_WINDOWS
-
-
-def _gamma_table(streams: list[Spot], steps: Mapping[Cell, Steps]) -> Section:
-    lines = []
-    for place in streams:
-        losses = _losses(place, steps)
-        rival = gammas(IID, losses)
-        for kind in KINDS:
-            own = gammas(kind, losses)
-            shown = [number(own[count - 1]) if count <= len(own) else "" for count in COUNTS]
-            first = "" if kind == IID else str(below_from(own, rival) or "never")
-            lines.append((*keys_of(place), kind, *shown, number(float(own[-1])), str(len(own)), number(losses.mean()),
-                          number(losses.std()), first))  # fmt: skip
-    return Section(
-        "Gamma against the number of windows",
-        (
-            "Gamma of the first m realised proxies of every H-th forecast, in time order, delta = 0.05, no KL.",
-            "Below i.i.d. from: the number of windows from which on the kind stays below the term for independent "
-            "windows, which overlooks that windows depend on each other.",
-        ),
-        (
-            "data", "backbone", "H", "split", "kind", *(f"m = {count}" for count in COUNTS), "all", "m", "mean loss",
-            "sd", "below i.i.d. from",
-        ),
-        tuple(lines),
-        keys=5,
-    )  # fmt: skip
-
-
-def _figure(
-    home: Spot, streams: list[Spot], steps: Mapping[Cell, Steps], parts: Mapping[Cell, Decomposition]
-) -> Figure:
-    """Gamma on the losses of the stream at home, and the full bound of every stream with it."""
-    losses = _losses(home, steps)
-    kept, risks = picked(len(losses)), running_means(losses)
-    counts = tuple(float(place + 1) for place in kept)
-    by_kind = {kind: gammas(kind, losses) for kind in KINDS}
-    alike = [
-        place
-        for place in streams
-        if (place.dataset, place.backbone, place.horizon) == (home.dataset, home.backbone, home.horizon)
-    ]
-    panels = [_panel("Gamma", "Gamma", [Curve(kind, counts, rounded(by_kind[kind][kept])) for kind in KINDS])]
-    for place in alike:
-        part = parts[live(place, _method(BETTING, place))]
-        curves = [Curve(kind, counts, rounded(part.full_with(risks, by_kind[kind])[kept])) for kind in KINDS]
-        level = Curve("realised", counts, rounded(np.full(len(kept), part.target_risk)))
-        panels.append(_panel(f"Full bound, {place.split}", "proxy risk", [*curves, level]))
-    name = f"proxy-{home.dataset}-{home.backbone}-{home.horizon}".replace("@", "")
-    return Figure(
-        name,
-        f"Bounds against the number of windows, {home.dataset}, {home.backbone}, H = {home.horizon}",
-        f"The first m realised proxies of every {home.horizon}th forecast of the stream at home stand for certificate "
-        "windows. Where the mismatch is positive, the full bound is the realised risk plus Gamma.",
-        tuple(panels),
-    )
-
-
-def _panel(title: str, y_label: str, curves: list[Curve]) -> Panel:
-    return Panel(title, "windows m", y_label, tuple(curves))
 
 
 ANALYSIS = Analysis(NAME, TITLE, (PRINTED, "reg_proxy_bound_curves"), cells, reduce, per_step=True)

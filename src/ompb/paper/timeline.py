@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
+from ompb.bench.findings import Figure, Finding, Panel, Section
 from ompb.bench.store import Cell, Steps
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.drawing import course
-from ompb.paper.grid import ORIGINAL, STAND_IN, Spot
+from ompb.paper.grid import OMPB, ORIGINAL, STAND_IN, Spot
 from ompb.paper.places import TCN, keys_of, live, number
 from ompb.paper.severity import MEASURES, Severities, Severity
 from ompb.paper.tally import made_from, missing
@@ -21,6 +22,16 @@ NAME, TITLE = "timeline", "The certificate down the stream"
 HORIZON = 24
 QUARTERS = 4
 SHOWN = {"value": "certificate", "disagreement": "disagreement", "novelty": "novelty"}  # and as tables show them
+HEADINGS = {**SHOWN, **MEASURES, "mae": "MAE", "bare": "MAE, bare"}
+PANELS = (
+    ("Certificate", "proxy risk", {"value": "certificate", "source_risk": "source risk"}),
+    ("Disagreement", "above the source's", {"disagreement": "disagreement"}),
+    ("Novelty", "mean over channels", {"novelty": "novelty"}),
+    ("Shift severity", "newest rows against the source", MEASURES),
+    ("Error", "MAE", {"mae": "issued", "bare": "bare forecaster", "expected_error": "expected before the outcome"}),
+)
+
+Columns: TypeAlias = Mapping[str, tuple[NDArray[np.int64], Floats]]  # origins and values
 
 
 def _places(scope: Scope) -> list[Spot]:
@@ -30,7 +41,7 @@ def _places(scope: Scope) -> list[Spot]:
 
 def cells(scope: Scope) -> list[Cell]:
     """Our method, and the bare forecaster, whose error is the paper's."""
-    return [live(place, method) for place in _places(scope) for method in ("ompb", ORIGINAL)]
+    return [live(place, method) for place in _places(scope) for method in (OMPB, ORIGINAL)]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -55,9 +66,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     )
 
 
-def _columns(
-    steps: Steps, bare: Steps | None, severity: Severity | None
-) -> dict[str, tuple[NDArray[np.int64], Floats]]:
+def _columns(steps: Steps, bare: Steps | None, severity: Severity | None) -> Columns:
     """Origins and values of everything that is shown, by name."""
     origins = steps["origin"]
     found = {name: (origins, steps[name]) for name in (*SHOWN, "source_risk", "expected_error", "mae") if name in steps}
@@ -68,21 +77,10 @@ def _columns(
     return found
 
 
-Columns = Mapping[str, tuple[NDArray[np.int64], Floats]]
-
-_PANELS = (
-    ("Certificate", "proxy risk", {"value": "certificate", "source_risk": "source risk"}),
-    ("Disagreement", "above the source's", {"disagreement": "disagreement"}),
-    ("Novelty", "mean over channels", {"novelty": "novelty"}),
-    ("Shift severity", "newest rows against the source", MEASURES),
-    ("Error", "MAE", {"mae": "issued", "bare": "bare forecaster", "expected_error": "expected before the outcome"}),
-)
-
-
 def _figure(place: Spot, columns: Columns) -> Figure:
     panels = []
-    for title, label, names in _PANELS:
-        curves = [_course(shown, columns[name]) for name, shown in names.items() if name in columns]
+    for title, label, names in PANELS:
+        curves = [course(shown, *columns[name]) for name, shown in names.items() if name in columns]
         if curves:
             panels.append(Panel(title, "row", label, tuple(curves)))
     return Figure(
@@ -93,10 +91,6 @@ def _figure(place: Spot, columns: Columns) -> Figure:
     )
 
 
-def _course(name: str, column: tuple[NDArray[np.int64], Floats]) -> Curve:
-    return course(name, *column)
-
-
 def _quarters(place: Spot, columns: Columns) -> list[tuple[str, ...]]:
     """The mean of each column over each quarter of the rows that were forecast."""
     origins, _ = columns["mae"]
@@ -104,15 +98,12 @@ def _quarters(place: Spot, columns: Columns) -> list[tuple[str, ...]]:
     lines = []
     for quarter in range(QUARTERS):
         means = []
-        for name in _HEADINGS:
+        for name in HEADINGS:
             rows, values = columns.get(name, (origins[:0], np.empty(0)))
             inside = values[(rows >= edges[quarter]) & (rows < edges[quarter + 1])]
             means.append(number(float(np.mean(inside))) if len(inside) else "")
         lines.append((*keys_of(place), str(quarter + 1), *means))
     return lines
-
-
-_HEADINGS = {**SHOWN, **MEASURES, "mae": "MAE", "bare": "MAE, bare"}
 
 
 def _section(lines: list[tuple[str, ...]]) -> Section:
@@ -122,7 +113,7 @@ def _section(lines: list[tuple[str, ...]]) -> Section:
             "Certificate, disagreement (above that of the source) and novelty as issued; KS, Wasserstein, JS and MMD "
             "between the newest window and the source; MAE of what was issued and of the bare forecaster. Seed 0.",
         ),
-        ("data", "backbone", "H", "split", "quarter", *_HEADINGS.values()),
+        ("data", "backbone", "H", "split", "quarter", *HEADINGS.values()),
         tuple(lines),
         keys=5,
     )
