@@ -82,7 +82,7 @@ def gamma_section(series: Sequence[Series]) -> Section:
         "Gamma against the number of windows",
         (
             "Gamma of the first m realised proxies of every H-th forecast, in time order, delta = 0.05, no KL.",
-            "Confidence costs ln(1 / delta) by betting and ln(2 sqrt(m) / delta) by the other kinds, as the paper has it.",
+            "Confidence costs ln(1 / delta) by betting and, as in the paper, ln(2 sqrt(m) / delta) by the others.",
             "Below i.i.d. from: the number of windows from which on the kind stays below the term for independent "
             "windows, which overlooks that windows depend on each other.",
         ),
