@@ -95,7 +95,7 @@ def _all_signals(found: Mapping[Spot, Found]) -> Section:
             "dozen is large by chance, too.",
             "Neighbouring forecasts share most of their outcome: n steps are some n / H witnesses.",
             "A severity is measured at no more than 200 rows of a stream, the other signals at every step.",
-            "A dash: fewer than 10 pairs, or a signal that does not move. Means over seeds.",
+            "Blank: fewer than 10 pairs, or a signal that does not move. Means over seeds.",
         ),
         ("data", "backbone", "H", "split", "signal", "reads", "MAE r", "MAE rho", "MSE r", "MSE rho", "n", "seeds"),
         tuple(lines),
