@@ -41,12 +41,22 @@ def test_severity_is_matched_by_origin() -> None:
     steps = made_up_steps(40)
     origins = steps["origin"][::2]
     severity = Severity(origins, {"ks": steps["mae"][::2] * 2 + 1, "rbf_mmd": -steps["disagreement"][::2]})
-    found = associations(steps, severity)
+    found = associations(steps, None, severity)
     assert found["severity_ks mae"].spearman == pytest.approx(1.0)
     assert found["disagreement rbf_mmd"].pearson == pytest.approx(-1.0)
     assert found["severity_ks mae"].pairs == 20
     assert found["value mae"].pairs == 40
-    assert not any("severity" in key for key in associations(steps, None))
+    assert not any("severity" in key for key in associations(steps, None, None))
+
+
+def test_errors_of_the_bare_forecaster_are_kept_apart() -> None:
+    steps = made_up_steps(40)
+    bare = made_up_steps(40, 1, mae=steps["novelty"] ** 2, mse=-steps["gate"])
+    found = associations(steps, bare, None)
+    assert found["novelty bare_mae"].spearman == pytest.approx(1.0)
+    assert found["gate bare_mse"].pearson == pytest.approx(-1.0)
+    assert found["novelty mae"] == associations(steps, None, None)["novelty mae"]
+    assert "novelty bare_mae" not in associations(steps, None, None)
 
 
 def test_means_over_seeds_of_what_all_have() -> None:

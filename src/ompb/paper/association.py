@@ -33,7 +33,10 @@ SIGNALS = {
 }
 SEVERITIES = {f"severity_{name}": INPUTS for name in MEASURES}  # not the method's, but known as early
 STATISTICS = ("pearson", "spearman")
-ERRORS = ("mae", "mse")
+# Of what was issued, and of the bare forecaster: the paper's "pre-calibration" error.
+ISSUED = {"mae": "MAE", "mse": "MSE"}
+BARE = {"bare_mae": "MAE, bare", "bare_mse": "MSE, bare"}
+ERRORS = ISSUED | BARE
 LEAST = 10  # pairs of values for a correlation to be shown
 
 
@@ -61,7 +64,7 @@ def _constant(values: Floats) -> bool:
     return bool(np.ptp(values) <= 1e-6 * np.abs(values).max())
 
 
-# By signal and error, "value mae"; the disagreement also by measure of severity, "disagreement ks".
+# By signal and error, "value bare_mae"; the disagreement also by measure of severity, "disagreement ks".
 Found: TypeAlias = Mapping[str, Association]
 
 
@@ -74,12 +77,15 @@ def signals(steps: Steps, severity: Severity | None) -> tuple[NDArray[np.int64],
     return where, measured, known
 
 
-def associations(steps: Steps, severity: Severity | None) -> dict[str, Association]:
+def associations(steps: Steps, bare: Steps | None, severity: Severity | None) -> dict[str, Association]:
     """Every signal with every error, and the disagreement with the severity, on one stream."""
     where, measured, known = signals(steps, severity)
-    pairs = {f"{name} {error}": (values, steps[error]) for name, values in known.items() for error in ERRORS}
+    errors = {error: steps[error] for error in ISSUED}
+    if bare is not None:
+        errors |= {error: bare[error.removeprefix("bare_")] for error in BARE}
+    pairs = {f"{name} {error}": (values, errors[error]) for name, values in known.items() for error in errors}
     for name, values in measured.items():
-        pairs |= {f"severity_{name} {error}": (values, steps[error][where]) for error in ERRORS}
+        pairs |= {f"severity_{name} {error}": (values, errors[error][where]) for error in errors}
         if DISAGREEMENT in known:
             pairs[f"{DISAGREEMENT} {name}"] = known[DISAGREEMENT][where], values
     found = {key: association(*pair) for key, pair in pairs.items()}

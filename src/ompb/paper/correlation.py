@@ -15,10 +15,12 @@ from ompb.bench.store import Cell, Steps
 from ompb.datasets.splits import ID
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.association import (
+    BARE,
     CERTIFICATE,
     DISAGREEMENT,
     ERRORS,
     EXPECTED,
+    ISSUED,
     SEVERITIES,
     SIGNALS,
     STATISTICS,
@@ -31,7 +33,7 @@ from ompb.paper.association import (
 )
 from ompb.paper.beside import Doubts
 from ompb.paper.drawing import cloud
-from ompb.paper.grid import Spot, paper_dataset, seeds
+from ompb.paper.grid import OMPB, ORIGINAL, Spot, paper_dataset, seeds
 from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
 from ompb.paper.printed import diagnostics
 from ompb.paper.severity import MEASURES, Severities, Severity
@@ -41,8 +43,10 @@ NAME, TITLE = "correlation", "What the signals know of the error to come"
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """Our method on every stream of the diagnostics."""
-    return [live(place, seed=seed) for place in places(scope) for seed in seeds(scope)]
+    """Our method and the bare forecaster on every stream of the diagnostics."""
+    return [
+        live(place, method, seed) for place in places(scope) for method in (OMPB, ORIGINAL) for seed in seeds(scope)
+    ]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -51,14 +55,17 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     found: dict[Spot, Found] = {}
     figures: list[Figure] = []
     for place in places(scope):
-        kept = [steps for seed in seeds(scope) if (steps := runs.steps(live(place, seed=seed))) is not None]
+        kept = {seed: steps for seed in seeds(scope) if (steps := runs.steps(live(place, seed=seed))) is not None}
         if kept:
             severity = severities.of(place.dataset, place.split)
-            found[place] = mean_over_seeds([associations(steps, severity) for steps in kept])
+            bare = {seed: runs.steps(live(place, ORIGINAL, seed)) for seed in kept}
+            found[place] = mean_over_seeds([associations(kept[seed], bare[seed], severity) for seed in kept])
             if place.split != ID:
-                figures.append(_figure(place, kept[0], severity))
+                first = min(kept)
+                figures.append(_figure(place, kept[first], bare[first], severity))
     lacking = [missing(cells(scope), results), *severities.absent]
-    sections = (_all_signals(found), _over_streams(found), _with_errors(found), _with_severity(found))
+    tables = (_all_signals(found, errors) for errors in (ISSUED, BARE))
+    sections = (*tables, _over_streams(found), _with_errors(found), _with_severity(found))
     return Finding(
         NAME, TITLE, " ".join([_text(found), *filter(None, lacking)]), sections, tuple(figures), made_from(results)
     )
@@ -76,20 +83,21 @@ def _text(found: Mapping[Spot, Found]) -> str:
     return " ".join(words)
 
 
-def _all_signals(found: Mapping[Spot, Found]) -> Section:
+def _all_signals(found: Mapping[Spot, Found], errors: Mapping[str, str]) -> Section:
     lines = []
     for place, here in found.items():
-        winners = {error: best(here, error, SIGNALS | SEVERITIES) for error in ERRORS}
+        winners = {error: best(here, error, SIGNALS | SEVERITIES) for error in errors}
         for name, reads in (SIGNALS | SEVERITIES).items():
             shown, counts = [], ("", "")
-            for error in ERRORS:
+            for error in errors:
                 one = here.get(f"{name} {error}")
                 mark = " *" if winners[error] == name else ""
                 shown += [_shown(one, "pearson"), _shown(one, "spearman") + mark]
                 counts = (str(one.pairs), str(one.seeds)) if one else counts
             lines.append((*keys_of(place), name, reads, *shown, *counts))
+    statistics = (f"{shown} {letter}" for shown in errors.values() for letter in ("r", "rho"))
     return Section(
-        "Every signal and the error of the same forecast",
+        f"Every signal and the error of {'what was issued' if errors is ISSUED else 'the bare forecaster'}",
         (
             "Pearson's r and Spearman's rho. * the largest rho on the stream, found after the fact: the largest of a "
             "dozen is large by chance, too.",
@@ -97,7 +105,7 @@ def _all_signals(found: Mapping[Spot, Found]) -> Section:
             "A severity is measured at no more than 200 rows of a stream, the other signals at every step.",
             "Blank: fewer than 10 pairs, or a signal that does not move. Means over seeds.",
         ),
-        ("data", "backbone", "H", "split", "signal", "reads", "MAE r", "MAE rho", "MSE r", "MSE rho", "n", "seeds"),
+        ("data", "backbone", "H", "split", "signal", "reads", *statistics, "n", "seeds"),
         tuple(lines),
         keys=6,
     )
@@ -116,12 +124,13 @@ def _over_streams(found: Mapping[Spot, Found]) -> Section:
                      for error in ERRORS}  # fmt: skip
             if ranks["mae"]:
                 above = sum(rank > 0 for rank in ranks["mae"])
-                lines.append((name, reads, words, *(number(fmean(ranks[error])) for error in ERRORS),
-                              number(min(ranks["mae"])), f"{above} of {len(ranks['mae'])}"))  # fmt: skip
+                means = (number(fmean(every) if every else None) for every in ranks.values())
+                lines.append((name, reads, words, *means, number(min(ranks["mae"])),
+                              f"{above} of {len(ranks['mae'])}"))  # fmt: skip
     return Section(
         "Each signal over all streams",
-        ("Means of Spearman's rho over data sets and horizons; the least with MAE; streams on which it is above 0.",),
-        ("signal", "reads", "streams", "MAE rho", "MSE rho", "least", "above 0"),
+        ("Means of Spearman's rho over streams; the least with the MAE of what was issued, and where it is above 0.",),
+        ("signal", "reads", "streams", *ERRORS.values(), "least", "above 0"),
         tuple(lines),
         keys=3,
     )
@@ -134,15 +143,16 @@ def _with_errors(found: Mapping[Spot, Found]) -> Section:
             chosen = [CERTIFICATE, EXPECTED, best(here, error, SIGNALS)]
             ours = [here.get(f"{name} {error}") for name in chosen]
             for statistic in STATISTICS:
-                theirs = printed[paper_dataset(place.dataset), f"target_{error}", statistic]
+                theirs = printed[paper_dataset(place.dataset), f"target_{error.removeprefix('bare_')}", statistic]
                 ratios = (ratio(place.dataset, getattr(one, statistic) if one else None, theirs) for one in ours)
-                lines.append((*keys_of(place), error.upper(), statistic, *(_shown(one, statistic) for one in ours),
+                lines.append((*keys_of(place), ERRORS[error], statistic, *(_shown(one, statistic) for one in ours),
                               str(chosen[2]), doubts.shown(theirs), *ratios))  # fmt: skip
     return Section(
         "Certificate and error beside the paper's",
         (
             "The paper correlates its certificate with the error; it does not say with which backbone, horizon or "
-            "split. Ours are the shifted streams, errors of what was issued, labels as they mature.",
+            "split, and draws the error before calibration, that of the bare forecaster. Ours are the shifted "
+            "streams, with the errors of what was issued and of the bare forecaster, labels as they mature.",
             "Expected: our expected error, the signal that is made for this. Best: of the method's own signals the one "
             "with the largest rho, found afterwards.",
             NOT_PAPERS,
@@ -187,10 +197,11 @@ def _home(found: Mapping[Spot, Found]) -> dict[Spot, Found]:
     return {place: one for place, one in found.items() if place.split == ID}
 
 
-def _figure(place: Spot, steps: Steps, severity: Severity | None) -> Figure:
+def _figure(place: Spot, steps: Steps, bare: Steps | None, severity: Severity | None) -> Figure:
     where, measured, known = signals(steps, severity)
+    errors = {"issued": steps["mae"]} | ({"bare forecaster": bare["mae"]} if bare is not None else {})
     panels = [
-        Panel(f"{name} and MAE", name, "MAE", (cloud(name, known[name], steps["mae"]),))
+        Panel(name, name, "MAE", tuple(cloud(whose, known[name], error) for whose, error in errors.items()))
         for name in (CERTIFICATE, EXPECTED, "novelty")
         if name in known
     ]
@@ -200,7 +211,7 @@ def _figure(place: Spot, steps: Steps, severity: Severity | None) -> Figure:
     return Figure(
         f"correlation-{place.dataset}-{place.split}-{place.horizon}",
         f"{place.dataset}, {place.split}, {place.backbone}, H = {place.horizon}",
-        "Each point is a forecast of seed 0; thinned evenly.",
+        "Each point is a forecast of one seed; thinned evenly.",
         tuple(panels),
     )
 
