@@ -126,16 +126,16 @@ def jensen_shannon(x: ArrayLike, y: ArrayLike) -> float:
     return float(jensenshannon(p, q)) ** 2
 
 
-def mmd(x: ArrayLike, y: ArrayLike) -> float:
+def mmd(x: ArrayLike, y: ArrayLike, *, scaled: bool = True) -> float:
     r"""Maximum mean discrepancy (root of the biased estimate) of samples (n, C) and (m, C), or flat ones.
 
     .. math:: \left( \overline{k(x, x')} + \overline{k(y, y')} - 2\,\overline{k(x, y)} \right)^{1/2},
         \qquad k(u, v) = \exp\left( -\|u - v\|^2 / 2 h^2 \right)
 
     The means run over all pairs, a row with itself included. Channels are first divided by their pooled
-    standard deviation; h is the median of the non-zero distances between pooled rows. Rows with an unknown
-    value are dropped, and a sample of more than 1000 rows is thinned to 1000, drawn without replacement by a
-    fixed seed.
+    standard deviation, unless ``scaled`` is false; h is the median of the non-zero distances between pooled
+    rows. Rows with an unknown value are dropped, and a sample of more than 1000 rows is thinned to 1000, drawn
+    without replacement by a fixed seed.
 
     >>> round(mmd([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]), 6)
     0.0
@@ -147,7 +147,7 @@ def mmd(x: ArrayLike, y: ArrayLike) -> float:
         return math.nan
     # Sorted, so that the order of the rows cannot reach the deviation, not even by rounding: one last bit of it
     # would decide whether two nearly equal rows are at a distance of zero.
-    scale = Scaler.fit(np.sort(np.concatenate([x, y]), axis=0)).scale
+    scale = Scaler.fit(np.sort(np.concatenate([x, y]), axis=0)).scale if scaled else 1.0
     rows = np.concatenate([_thinned(x / scale), _thinned(y / scale)])
     squares = cdist(rows, rows, "sqeuclidean")
     if not squares.any():
