@@ -12,7 +12,16 @@ from ompb.bench.runner import run
 from ompb.bench.store import Cell, Store
 from ompb.errors import OptionError
 
-LABELS = ("tcn", "tcn@5", "tcn@val", "autoformer-canonical@100", "gpt4ts", "gpt4ts[random]", "gpt4ts[gpt2-partial]@20")
+LABELS = (
+    "tcn",
+    "tcn@5",
+    "tcn@val",
+    "autoformer-canonical@100",
+    "gpt4ts",
+    "gpt4ts[random]",
+    "gpt4ts[gpt2-partial]@20",
+    "tcn@unseen",
+)
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -54,6 +63,15 @@ def test_the_name_decides_epochs_and_nothing_else() -> None:
     assert (papers.epochs, papers.patience) == (20, None)
     assert five == replace(papers, epochs=5)
     assert early == replace(papers, epochs=100, patience=10)
+
+
+def test_the_last_quarter_is_not_shown_to_a_network_that_must_not_see_it() -> None:
+    pytest.importorskip("torch")
+    source = np.arange(16.0).reshape(8, 2)
+    unseen, papers = NetworkLabel("tcn", epochs="unseen"), NetworkLabel("tcn")
+    np.testing.assert_array_equal(unseen.learned(source), source[:6])
+    np.testing.assert_array_equal(papers.learned(source), source)
+    assert unseen.training("etth", 0, "cpu") == papers.training("etth", 0, "cpu")
 
 
 def test_the_chosen_epoch_lands_in_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

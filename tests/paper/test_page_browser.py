@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Page, chromium, chromium_path
 from page_folder import FINDING, cells, write_results
 
+from chromium import Page, chromium, chromium_path
 from ompb.paper.page.html import results_page
 from ompb.paper.page.material import Material
 

@@ -242,6 +242,7 @@ class _Live:
 def _signals(forecast: Forecast) -> dict[str, float]:
     """Everything a forecast says of the present before any outcome; means over channels."""
     signals = {"gate": forecast.gate.mean(), "expected_error": forecast.expected_error.mean()}
+    signals["expected_square"] = (forecast.expected_error**2).mean()
     signals["warnings"] = float(len(forecast.warnings))
     if forecast.novelty is not None:
         signals["novelty"] = forecast.novelty.mean()

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from ompb.errors import OptionError
-from ompb.paper import ablation, delay, epochs, main, partial, probabilistic, sensitivity
+from ompb.paper import (
+    ablation,
+    correlation,
+    delay,
+    epochs,
+    examples,
+    main,
+    miscalibration,
+    partial,
+    probabilistic,
+    proxy,
+    sensitivity,
+    shift,
+    timeline,
+)
 from ompb.paper.analysis import Analysis
 
 ANALYSES: tuple[Analysis, ...] = (
@@ -14,6 +28,12 @@ ANALYSES: tuple[Analysis, ...] = (
     probabilistic.ANALYSIS,
     sensitivity.ANALYSIS,
     delay.ANALYSIS,
+    proxy.ANALYSIS,
+    timeline.ANALYSIS,
+    correlation.ANALYSIS,
+    miscalibration.ANALYSIS,
+    shift.ANALYSIS,
+    examples.ANALYSIS,
 )
 
 
