@@ -91,7 +91,7 @@ class NetworkLabel:
         if self.epochs not in (None, HELD_OUT, UNSEEN) and re.fullmatch("[1-9][0-9]{0,6}", str(self.epochs)) is None:
             raise OptionError(
                 f"the backbone {self.name!r} cannot be trained for {self.epochs!r} epochs; accepted behind @: a whole "
-                f"number from 1, {HELD_OUT} to hold out a tenth of the source, or {UNSEEN} to leave out its last quarter."
+                f"number from 1, {HELD_OUT} to hold out a tenth of the source, {UNSEEN} to leave out its last quarter."
             )
 
     @classmethod
