@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import fill
 from typing import Any, Final
 
 from matplotlib import rc_context
@@ -27,7 +28,7 @@ SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", "--", "-.", ":")  # for grey print, and for more curves than colours
 MARKERS = "os"
 WIDTH_INCHES, AXES_INCHES, LEGEND_INCHES = 4.9, 3.1, 0.22  # so narrow that letters keep their size on a phone
-LABEL_LETTERS = 44  # that fit side by side below a panel
+TITLE_LETTERS, LABEL_LETTERS, SIDE_LETTERS = 54, 44, 30  # that fit above, below and beside a panel
 FIRST = ("ompb", "issued")  # curves that have the first colour
 ACROSS = 2  # panels in a row of a file
 _SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
@@ -107,9 +108,9 @@ def _draw(axes: Any, panel: Panel, ranks: Mapping[str, int]) -> None:
             _draw_bars(axes, curve, x, rank, bars.index(curve), len(bars))
         else:
             _draw_curve(axes, curve, x, rank)
-    axes.set_title(panel.title, loc="left", fontsize=10)
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
+    axes.set_title(fill(panel.title, TITLE_LETTERS), loc="left", fontsize=10)
+    axes.set_xlabel(fill(panel.x_label, LABEL_LETTERS))
+    axes.set_ylabel(fill(panel.y_label, SIDE_LETTERS))
     if categories:
         crowded = max(map(len, categories)) * len(categories) > LABEL_LETTERS
         axes.set_xticks(
