@@ -126,6 +126,15 @@ def test_a_name_has_one_colour_in_all_panels_and_ours_the_first() -> None:
     assert "ompb" in drawn[1]  # named, since there are other names in the figure
 
 
+def test_with_many_names_each_panel_has_the_first_colours() -> None:
+    def part(*names: str) -> Panel:
+        return panel(*(Curve(name, (0.0, 1.0), (1.0, 2.0)) for name in names))
+
+    drawn = panel_svgs(figure(part("a", "b", "c", "d"), part("e", "f", "g", "issued")))
+    assert all(colour in text for text in drawn for colour in SERIES[:4])
+    assert not any(colour in text for text in drawn for colour in SERIES[4:])
+
+
 def test_ticks_keep_their_digits() -> None:
     drawn = svg(figure(panel(Curve("a", (0.0, 1.0), (1.0, 1.0012)))))
     ticks = [one.text for one in elements(drawn, "text") if re.fullmatch(r"1\.\d+", one.text or "")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from textwrap import fill
 from typing import Any, Final
@@ -77,16 +77,24 @@ def svg(figure: Figure) -> str:
 
 def panel_svgs(figure: Figure) -> list[str]:
     """One ``svg`` element per panel, in order; the same figure makes the same text."""
-    names = list(dict.fromkeys(curve.name for panel in figure.panels for curve in panel.curves if curve.name))
-    ranks = {name: rank for rank, name in enumerate(sorted(names, key=lambda name: name not in FIRST))}
-    return [_panel_svg(panel, f"{figure.name}-{place}", ranks) for place, panel in enumerate(figure.panels)]
+    whole = _ranks(figure.panels)
+    shared = len(whole) <= len(SERIES)  # else colours would be missing where they tell curves of a panel apart
+    return [
+        _panel_svg(panel, f"{figure.name}-{place}", whole if shared else _ranks([panel]), is_named=len(whole) > 1)
+        for place, panel in enumerate(figure.panels)
+    ]
 
 
-def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int]) -> str:
-    """``ranks`` gives a name the same colour in all panels."""
+def _ranks(panels: Iterable[Panel]) -> dict[str, int]:
+    """A number for each name, which decides its colour; ours come first."""
+    names = dict.fromkeys(curve.name for panel in panels for curve in panel.curves if curve.name)
+    return {name: rank for rank, name in enumerate(sorted(names, key=lambda name: name not in FIRST))}
+
+
+def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int], *, is_named: bool) -> str:
     names = [curve.name for curve in panel.curves if curve.name]
     columns = max(1, len(names)) if len(names) < 3 and sum(map(len, names)) <= LABEL_LETTERS else 2
-    legend = -(-len(names) // columns) if names and len(ranks) > 1 else 0  # rows of it
+    legend = -(-len(names) // columns) if names and is_named else 0  # rows of it
     with rc_context(LOOK):
         canvas = Canvas(figsize=(WIDTH_INCHES, AXES_INCHES + LEGEND_INCHES * legend))
         _draw(canvas.subplots(), panel, ranks)
