@@ -1,6 +1,7 @@
 """The head and a part of the backbone: where nothing has moved yet, all is as with a frozen one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,13 +9,19 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ompb.errors import NotFiniteError, ShapeError, StaleRowError
-from ompb.forecasters.torch import TrainedForecaster, TrainingConfig, configure, train
+from ompb.forecasters.torch import TrainedForecaster, TrainingConfig, backbone, configure, train
 from ompb.forecasters.torch.low_rank import add_low_rank
 from ompb.gradient import GradientHead, OnlineAdaptedHead, PaperPreset
 
 torch.set_num_threads(1)
 
 CONTEXT, HORIZON, CHANNELS = 12, 4, 2
+SMALL: dict[str, dict[str, Any]] = {
+    "tcn": {"width": 8},
+    "autoformer": {"width": 8, "heads": 2, "hidden": 16},
+    "autoformer-canonical": {"width": 8, "heads": 2, "hidden": 16},
+    "gpt4ts": {"patch": 6, "stride": 3, "width": 8, "heads": 2, "positions": 16, "weights": "random"},
+}
 PRESET = PaperPreset(epochs=3, batch=64, replay=40, ring=8, steps=2)
 
 
@@ -118,6 +125,22 @@ def test_the_gradient_of_the_backbone_is_that_of_the_whole_loss(world: World) ->
     np.testing.assert_allclose(np.abs(step), PRESET.online_rate, rtol=1e-3)
     slopes = [loss(0.1, place) - loss(-0.1, place) for place in range(HORIZON * CHANNELS)]
     np.testing.assert_array_equal(np.sign(step), -np.sign(slopes))
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_every_backbone_can_be_adapted(name: str, world: World) -> None:
+    """After one outcome each part has a slope: B moves from zero, and A with the second step, once B is not zero."""
+    model = backbone(name, CONTEXT, HORIZON, CHANNELS, **SMALL[name]).eval()
+    with torch.no_grad():
+        base = model(torch.from_numpy(np.array(world.windows, dtype=np.float32))).numpy()
+    source = GradientHead.fit(base, world.outcomes, replace(PRESET, epochs=0))
+    parameters = add_low_rank(model, rank=1)
+    before = [parameter.detach().clone() for parameter in parameters]
+    online = OnlineAdaptedHead(source, model, parameters, world.windows[source.places.numpy()])
+    mean, _ = online.forecast(world.windows[5])
+    np.testing.assert_allclose(mean, base[5], atol=1e-5)
+    online.learn(world.windows[5], world.outcomes[5])
+    assert not any(torch.equal(*pair) for pair in zip(before, parameters, strict=True))
 
 
 def test_bad_arrays_are_named(world: World) -> None:

@@ -34,6 +34,11 @@ def test_modes_beside_the_papers() -> None:
     assert "`ompb-paper-last-layer` (one-step) in 0 of 1 places (median ratio 1.564)" in finding.text
 
 
+def test_at_another_horizon_the_paper_has_no_size() -> None:
+    sizes = partial.reduce(runs([result("ompb-paper", 0.4, split="ood")]), Scope(quick=True)).sections[-1]
+    assert line(sizes, "etth", "tcn", "24", "ompb-paper") == ("0", "")
+
+
 def test_cells() -> None:
     full = partial.wanted(Scope(gpt4ts="gpt4ts[random]"))
     assert {(cell.dataset, cell.backbone, cell.horizon, cell.split) for cell in full} == {

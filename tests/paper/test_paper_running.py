@@ -57,11 +57,10 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
     assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
 
 
-def test_an_analysis_that_needs_no_cells_always_shows_something() -> None:
-    free = dataclasses.replace(TOY, cells=lambda _: [])
-    finding = finding_in(runs([]), free)
-    assert finding is not None
-    assert finding.text == "full"
+@pytest.mark.parametrize(("data", "shows"), [(["etth"], True), ([], False)])
+def test_an_analysis_may_be_made_from_data_alone(data: list[str], shows: bool) -> None:
+    free = dataclasses.replace(TOY, reduce=lambda *_: Finding("toy", "", "", made_from={"data": data}))
+    assert (finding_in(runs([]), free) is not None) == shows
 
 
 def test_what_cannot_be_run_here_is_left_out_with_the_reason(tmp_path: Path) -> None:

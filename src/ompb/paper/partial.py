@@ -14,6 +14,7 @@ from ompb.paper.grid import (
     OMPB,
     PRESET,
     PROTOCOLS,
+    SINGLE,
     cells,
     paper_backbone,
     paper_dataset,
@@ -26,6 +27,7 @@ from ompb.paper.tally import duel_sentences, made_from, notes_on
 
 NAME, TABLE = "partial", "partial_backbone_adaptation"
 MODES = {PRESET: "frozen", "ompb-paper-last-layer": "last_layer", "ompb-paper-lora": "lora"}
+SIZED = {(spot.dataset, spot.horizon) for spot in SINGLE}  # a last layer is as large as the horizon asks for
 DUELS = tuple(((protocol, PRESET), (protocol, other)) for protocol in PROTOCOLS for other in list(MODES)[1:])
 
 
@@ -79,9 +81,10 @@ def _sizes(measured: Measured) -> Section:
         key = paper_dataset(spot.dataset), paper_backbone(spot.backbone), MODES[place.method]
         ours = {_trainable(result.settings.get("method", {})) for result in found.values()}
         shown = " ".join(sorted(ours))
+        theirs = printed.trainable().get(key) if (spot.dataset, spot.horizon) in SIZED else None
         lines[spot, place.method] = (
             *(spot.dataset, spot.backbone, str(spot.horizon), place.method),
-            *(shown, doubts.shown(printed.trainable().get(key))),
+            *(shown, doubts.shown(theirs)),
         )
     return Section(
         title="Weights of the backbone that learn",

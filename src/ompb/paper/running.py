@@ -70,13 +70,10 @@ class Progress:
 
 
 def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:
-    """What the cells that have run show, of the full scope, else of the quick one; None if there are none.
-
-    An analysis that asks for no cells always shows something.
-    """
+    """What the cells that have run show, of the full scope, else of the quick one; None if it was made from nothing."""
     for scope in (FULL, QUICK):
         finding = analysis.reduce(runs, scope)
-        if finding.made_from.get("cells") or not analysis.cells(scope):
+        if any(finding.made_from.values()):
             return finding
     return None
 

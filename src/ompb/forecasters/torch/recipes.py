@@ -16,7 +16,7 @@ class TrainingConfig:
 
     With ``patience`` training stops early: the newest tenth of the rows, or as many as a forecast has leads if that is
     more, is held out. Training ends once so many epochs in a row did no better there, and the best epoch's weights are
-    kept. The network never learns from what was held out.
+    kept. It is never trained on what was held out, not afterwards either; only the scaler knows all rows.
     """
 
     epochs: int  # with patience, the most

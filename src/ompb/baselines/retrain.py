@@ -1,0 +1,191 @@
+"""What is done where nothing adapts online: the backbone is trained again, every so many rows, on all that is known.
+
+`retrain` starts from fresh weights each time, `retrain-warm` from the present ones; `retrain+ompb` keeps the live head
+around the network, with a calibrator of its own for every new one. Training is that of the backbone: its epochs, batch,
+rate and seed. Numbers stay standardised with the source, so that errors compare.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ompb import checks
+from ompb.baselines.network import needs_network
+from ompb.bench.contract import SCORED_LEVELS, Conditions, Method, Prediction, Snapshot, Task, settings_record
+from ompb.bench.methods import make, method
+from ompb.bench.protocols import HONEST
+from ompb.calibrator import Calibrator
+from ompb.errors import OptionError
+from ompb.forecasters.torch import TrainedForecaster, train_again
+from ompb.query import Forecaster, Query
+from ompb.scaler import Scaler
+from ompb.stream import Stream
+from ompb.times import Times
+from ompb.types import Floats
+from ompb.windows import Origins
+
+EVERY = 500  # rows
+
+
+@dataclass
+class Renewal:
+    """The backbone, trained again once ``every`` rows have come since it last was."""
+
+    forecaster: TrainedForecaster  # of standardised windows
+    source: Floats  # (T, C)
+    every: int
+    warm: bool
+    rows: list[Floats] = field(default_factory=list)  # of the stream, up to the newest: each (C,)
+    trained_at: int = 0  # how many rows of the stream were known then
+    times: int = 0  # it was trained again
+
+    @classmethod
+    def start(cls, task: Task, every: int | None, warm: bool) -> Renewal:
+        """Before the stream. A season longer than the window is the default of ``every``, else `EVERY`."""
+        if every is None:
+            every = task.season if task.season is not None and task.season > task.context else EVERY
+        return cls(_standardised(task), task.source, checks.count("every", every), warm)
+
+    def renews(self, snapshot: Snapshot) -> bool:
+        """Take in the newest row, train again if it is time to, and say whether it was."""
+        if not self.rows:
+            self.rows.extend(snapshot.window[:-1])
+        self.rows.append(snapshot.row)
+        if len(self.rows) - self.trained_at < self.every:
+            return False
+        self.forecaster = train_again(self.forecaster, self.known(), warm=self.warm)
+        self.trained_at = len(self.rows)
+        self.times += 1
+        return True
+
+    def known(self) -> Floats:
+        """The source and the stream so far, (T + 1 + t, C), with a missing row between: no window has rows of both.
+
+        That holds for a stream that continues the source, too.
+        """
+        seam = np.full((1, self.source.shape[1]), np.nan)
+        return np.concatenate([self.source, seam, self.rows])
+
+    def base(self, snapshot: Snapshot) -> Floats:
+        """What the present network says, (H, C)."""
+        return self.forecaster(snapshot.window[None])[0] if self.times else snapshot.base
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The recipe, and how often it has been followed so far."""
+        training = dataclasses.asdict(self.forecaster.training)
+        return {"every": self.every, "warm": self.warm, "training": training, "retrainings": self.times}
+
+
+@dataclass
+class Retrained:
+    """The forecasts of the newest network."""
+
+    renewal: Renewal
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the training."""
+        return self.renewal.settings
+
+    def step(self, snapshot: Snapshot) -> Prediction:
+        """Train again if it is time to, then forecast."""
+        self.renewal.renews(snapshot)
+        return Prediction(self.renewal.base(snapshot))
+
+
+@dataclass
+class RetrainedUnderHead:
+    """The live head around the newest network. Until the first training it is `ompb`.
+
+    For each new network a calibrator is fitted on what the network was trained on, and its stream starts with the rows
+    so far as history: outcomes of forecasts that the old network issued are not learned.
+    """
+
+    renewal: Renewal
+    first: Method
+    season: int | None
+    stream: Stream | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the training, and of the head."""
+        return {**self.renewal.settings, "head": settings_record(self.first)}
+
+    def step(self, snapshot: Snapshot) -> Prediction:
+        """Train again and calibrate if it is time to, then learn the row and forecast."""
+        if self.renewal.renews(snapshot):
+            self.stream = self._calibrated().stream(history=np.stack(self.renewal.rows[:-1]))
+        if self.stream is None:
+            return self.first.step(snapshot)
+        forecast = self.stream.step(snapshot.row, base=self.renewal.base(snapshot))
+        assert forecast is not None  # a base forecast was given
+        return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in SCORED_LEVELS})
+
+    def _calibrated(self) -> Calibrator:
+        renewal, sizes = self.renewal, self.renewal.forecaster.config
+        known = OnEitherSide(renewal.forecaster, len(renewal.source))
+        return Calibrator.fit(known, renewal.known(), context=sizes.context, horizon=sizes.horizon, season=self.season)
+
+
+@dataclass(frozen=True, eq=False)
+class OnEitherSide(Forecaster):
+    """A network that is silent where a window or its outcome has the missing row ``seam``, or rows on both sides."""
+
+    network: TrainedForecaster
+    seam: int
+
+    def forecast(self, query: Query) -> Floats:
+        """What the network says."""
+        return self.network(query.windows)
+
+    def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:
+        """Whether all rows of an origin lie on one side."""
+        del times
+        sizes = self.network.config
+        return (origins + sizes.horizon < self.seam) | (origins - sizes.context + 1 > self.seam)
+
+
+def _standardised(task: Task) -> TrainedForecaster:
+    """The trained backbone as a forecaster of standardised windows, to be trained on the task's device."""
+    if task.network is None:
+        raise OptionError("the task brings no network; pass the file of a TrainedForecaster as network.")
+    with torch.random.fork_rng(devices=[]):  # building a network draws weights, even if saved ones replace them
+        saved = TrainedForecaster.load(task.network, task.device)
+    channels = saved.config.channels
+    return replace(
+        saved,
+        scaler=Scaler(np.zeros(channels), np.ones(channels)),
+        training=replace(saved.training, device=task.device),
+    )
+
+
+def _unfit(conditions: Conditions) -> str | None:
+    if conditions.protocol != HONEST:
+        return f"it learns from rows alone, so the protocol must be {HONEST!r}, not {conditions.protocol!r}"
+    return needs_network(conditions)
+
+
+@method("retrain", unfit=_unfit)
+def retrain(task: Task, every: int | None = None) -> Method:
+    """The backbone, trained anew from scratch."""
+    return Retrained(Renewal.start(task, every, warm=False))
+
+
+@method("retrain-warm", unfit=_unfit)
+def retrain_warm(task: Task, every: int | None = None) -> Method:
+    """The backbone, trained on from its present weights."""
+    return Retrained(Renewal.start(task, every, warm=True))
+
+
+@method("retrain+ompb", unfit=_unfit)
+def retrain_with_head(task: Task, every: int | None = None) -> Method:
+    """The backbone, trained anew from scratch, under the live head."""
+    return RetrainedUnderHead(Renewal.start(task, every, warm=False), make("ompb", task), task.season)
