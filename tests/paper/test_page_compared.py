@@ -36,6 +36,14 @@ def test_a_method_is_held_against_ompb_on_the_seeds_that_both_have() -> None:
     assert (found.seeds, found.value, found.ours, found.ratio) == (2, 2.0, None, None)
 
 
+def test_nothing_is_relative_to_a_method_without_error() -> None:
+    made = grid(result("ompb", 0.5), result("elf", 0.0))
+    found = made.beside(PLACE, "elf")
+    assert found is not None
+    assert found.ratio is None
+    assert losses(made).lines == ()
+
+
 def test_cells_of_analyses_are_left_out() -> None:
     made = grid(result("ompb", 1.0), result('ompb[gate="open"]', 0.1), result("elf", 0.1, backbone="tcn@5"))
     assert (made.places, made.methods(PLACE)) == ([PLACE], ["ompb"])

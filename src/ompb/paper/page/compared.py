@@ -28,8 +28,8 @@ class Beside:
 
     @property
     def ratio(self) -> float | None:
-        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better."""
-        return None if self.ours is None else self.ours / self.value
+        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better; None for a method without error."""
+        return None if self.ours is None or not self.value else self.ours / self.value
 
 
 @dataclass(frozen=True)
