@@ -28,7 +28,7 @@ class Beside:
 
     @property
     def ratio(self) -> float | None:
-        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better; None for a method without error."""
+        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better; None if that is zero."""
         return None if self.ours is None or not self.value else self.ours / self.value
 
 
