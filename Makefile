@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test setup check picture clean
+.PHONY: demo test setup check picture page pages clean
 
 demo: $(VENV)/.command
 	$(BIN)/ompb demo
@@ -39,5 +39,14 @@ $(VENV)/.everything: pyproject.toml constraints.txt
 picture: $(VENV)/.command
 	$(BIN)/ompb demo --picture docs/report.png
 
+# All results as one file.
+page: $(VENV)/.command
+	$(BIN)/ompb report --out page
+
+# What the documents say of the results, from results/; the pictures need Chromium.
+pages: setup
+	$(BIN)/ompb bench page --readme README.md
+	$(BIN)/python benchmarks/page_pictures.py
+
 clean:
-	rm -rf $(VENV) demo dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) demo page dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -237,10 +237,11 @@ def test_export_has_a_line_per_cell(undisturbed: Undisturbed, tmp_path: Path) ->
     assert len(lines) == count == len(results)
     metrics = sorted({name for result in results for name in result.metrics})
     cell_fields = [field.name for field in dataclasses.fields(Cell)]
-    assert list(lines[0]) == [*cell_fields, *metrics, "seconds_per_step", "made"]
+    assert list(lines[0]) == [*cell_fields, "windows", *metrics, "seconds_per_step", "made"]
     for result, line in zip(results, lines, strict=True):
         assert [line[name] for name in cell_fields] == [str(value) for value in dataclasses.astuple(result.cell)]
         assert {name for name in metrics if line[name]} == set(result.metrics)
+        assert line["windows"] == str(result.settings["windows"])
         for metric, value in result.metrics.items():
             assert float(line[metric]) == pytest.approx(value, rel=5e-6)
         assert float(line["seconds_per_step"]) == pytest.approx(result.timing["seconds_per_step"], rel=5e-3)

@@ -36,6 +36,14 @@ def test_a_method_is_held_against_ompb_on_the_seeds_that_both_have() -> None:
     assert (found.seeds, found.value, found.ours, found.ratio) == (2, 2.0, None, None)
 
 
+def test_nothing_is_relative_to_a_method_without_error() -> None:
+    made = grid(result("ompb", 0.5), result("elf", 0.0))
+    found = made.beside(PLACE, "elf")
+    assert found is not None
+    assert found.ratio is None
+    assert losses(made).lines == ()
+
+
 def test_cells_of_analyses_are_left_out() -> None:
     made = grid(result("ompb", 1.0), result('ompb[gate="open"]', 0.1), result("elf", 0.1, backbone="tcn@5"))
     assert (made.places, made.methods(PLACE)) == ([PLACE], ["ompb"])
@@ -60,6 +68,7 @@ def test_the_headline_says_who_is_who_and_on_which_seeds() -> None:
     retrained = headline(grid(*cells(), result("retrain", 0.9)))
     assert line(retrained, "retrained as rows arrive") == ("1", "0.900 (0.500)", "", "", "")
     assert len(retrained.lines) == 8
+    assert made.headings[2:4] == ("24 rows, ID (100 forecasts)", "24 rows, OOD (100 forecasts)")
 
 
 def test_only_what_is_between_the_markers_is_replaced() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ompb.bench.findings import Curve, Figure, Panel
+from ompb.bench.findings import Curve, Figure, Mark, Panel
 from ompb.reports.drawing import SERIES, panel_svgs, svg
 
 POINT = r"[ML](-?[\d.]+) ?(-?[\d.]+)"
@@ -126,6 +126,15 @@ def test_a_name_has_one_colour_in_all_panels_and_ours_the_first() -> None:
     assert "ompb" in drawn[1]  # named, since there are other names in the figure
 
 
+def test_with_many_names_each_panel_has_the_first_colours() -> None:
+    def part(*names: str) -> Panel:
+        return panel(*(Curve(name, (0.0, 1.0), (1.0, 2.0)) for name in names))
+
+    drawn = panel_svgs(figure(part("a", "b", "c", "d"), part("e", "f", "g", "issued")))
+    assert all(colour in text for text in drawn for colour in SERIES[:4])
+    assert not any(colour in text for text in drawn for colour in SERIES[4:])
+
+
 def test_ticks_keep_their_digits() -> None:
     drawn = svg(figure(panel(Curve("a", (0.0, 1.0), (1.0, 1.0012)))))
     ticks = [one.text for one in elements(drawn, "text") if re.fullmatch(r"1\.\d+", one.text or "")]
@@ -136,6 +145,19 @@ def test_a_cloud_of_points_takes_few_letters() -> None:
     many = tuple(float(n) for n in range(400))
     values = tuple(n % 17 / 17 for n in range(400))
     assert len(svg(figure(panel(Curve("a", many, values, "points"))))) < 15_000
+
+
+@pytest.mark.parametrize("mark", ["line", "points", "bars", "band"])
+@pytest.mark.parametrize(("x", "y"), [((), ()), ((1.0,), (2.0,)), ((1.0, 2.0), (None, None)), (("a",), (None,))])
+def test_hardly_anything_to_draw(mark: Mark, x: tuple[float | str, ...], y: tuple[float | None, ...]) -> None:
+    (drawn,) = panel_svgs(figure(panel(Curve("a", x, y, mark, y if mark == "band" else ()))))
+    assert elements(drawn, "text")
+
+
+def test_long_words_are_broken_into_lines() -> None:
+    long = Panel("a title of many words " * 5, "below " * 12, "beside " * 12, (Curve("a", (0.0, 1.0), (1.0, 2.0)),))
+    (drawn,) = panel_svgs(figure(long))
+    assert max(len(one.text or "") for one in elements(drawn, "text")) <= 54
 
 
 def test_many_curves_have_a_legend_below_and_room_for_it() -> None:

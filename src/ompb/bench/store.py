@@ -18,6 +18,7 @@ from ompb.errors import FormatError, OptionError
 from ompb.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
+WINDOWS = "windows"  # the setting that is exported: how many forecasts were scored
 MADE = "made.csv"  # beside exported cells: what made them
 MAKER = ("commit", "device", "versions")
 METRIC_DIGITS = 6  # one backbone trained twice on a GPU differs in the fifth
@@ -143,6 +144,7 @@ def export(store: Store, path: Path) -> int:
     lines = (
         (
             *dataclasses.astuple(result.cell),
+            result.settings.get(WINDOWS, ""),
             *(_digits(result.metrics.get(name), METRIC_DIGITS) for name in metrics),
             _digits(result.timing.get(SECONDS), TIMING_DIGITS),
             makers.index(_maker(result)),
@@ -150,7 +152,7 @@ def export(store: Store, path: Path) -> int:
         for result in results
     )
     _write_table(path.with_name(MADE), ("id", *MAKER), ((place, *maker) for place, maker in enumerate(makers)))
-    _write_table(path, (*CELL_FIELDS, *metrics, SECONDS, "made"), lines)
+    _write_table(path, (*CELL_FIELDS, WINDOWS, *metrics, SECONDS, "made"), lines)
     return len(results)
 
 
@@ -172,7 +174,7 @@ def _write_table(path: Path, headings: Iterable[str], lines: Iterable[Iterable[o
 
 
 def exported(path: Path) -> list[Result]:
-    """Results as `export` wrote them, in order; settings are not among them. Raises `FormatError`."""
+    """Results as `export` wrote them, in order; of the settings they have `WINDOWS` only. Raises `FormatError`."""
     try:
         makers = {line["id"]: _made_by(line) for line in _read_table(path.with_name(MADE))}
         results = [_exported(line, makers) for line in _read_table(path)]
@@ -193,9 +195,11 @@ def _made_by(line: Mapping[str, str]) -> tuple[dict[str, str], str, str | None]:
 def _exported(line: Mapping[str, str], makers: Mapping[str, tuple[dict[str, str], str, str | None]]) -> Result:
     words = {name: line[name] for name in CELL_FIELDS}
     cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
-    numbers = {name: float(word) for name, word in line.items() if word and name not in (*CELL_FIELDS, "made")}
+    others = (*CELL_FIELDS, WINDOWS, "made")
+    numbers = {name: float(word) for name, word in line.items() if word and name not in others}
+    settings = {WINDOWS: int(line[WINDOWS])} if line[WINDOWS] else {}
     timing = {SECONDS: numbers.pop(SECONDS)} if SECONDS in numbers else {}
-    return Result(cell, numbers, {}, *makers[line["made"]], timing)
+    return Result(cell, numbers, settings, *makers[line["made"]], timing)
 
 
 def digest(*contents: bytes) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from textwrap import fill
 from typing import Any, Final
 
 from matplotlib import rc_context
@@ -27,7 +28,7 @@ SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", "--", "-.", ":")  # for grey print, and for more curves than colours
 MARKERS = "os"
 WIDTH_INCHES, AXES_INCHES, LEGEND_INCHES = 4.9, 3.1, 0.22  # so narrow that letters keep their size on a phone
-LABEL_LETTERS = 44  # that fit side by side below a panel
+TITLE_LETTERS, LABEL_LETTERS, SIDE_LETTERS = 54, 44, 30  # that fit above, below and beside a panel
 FIRST = ("ompb", "issued")  # curves that have the first colour
 ACROSS = 2  # panels in a row of a file
 _SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
@@ -76,16 +77,24 @@ def svg(figure: Figure) -> str:
 
 def panel_svgs(figure: Figure) -> list[str]:
     """One ``svg`` element per panel, in order; the same figure makes the same text."""
-    names = list(dict.fromkeys(curve.name for panel in figure.panels for curve in panel.curves if curve.name))
-    ranks = {name: rank for rank, name in enumerate(sorted(names, key=lambda name: name not in FIRST))}
-    return [_panel_svg(panel, f"{figure.name}-{place}", ranks) for place, panel in enumerate(figure.panels)]
+    whole = _ranks(figure.panels)
+    shared = len(whole) <= len(SERIES)  # else colours would be missing where they tell curves of a panel apart
+    return [
+        _panel_svg(panel, f"{figure.name}-{place}", whole if shared else _ranks([panel]), is_named=len(whole) > 1)
+        for place, panel in enumerate(figure.panels)
+    ]
 
 
-def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int]) -> str:
-    """``ranks`` gives a name the same colour in all panels."""
+def _ranks(panels: Iterable[Panel]) -> dict[str, int]:
+    """A number for each name, which decides its colour; ours come first."""
+    names = dict.fromkeys(curve.name for panel in panels for curve in panel.curves if curve.name)
+    return {name: rank for rank, name in enumerate(sorted(names, key=lambda name: name not in FIRST))}
+
+
+def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int], *, is_named: bool) -> str:
     names = [curve.name for curve in panel.curves if curve.name]
     columns = max(1, len(names)) if len(names) < 3 and sum(map(len, names)) <= LABEL_LETTERS else 2
-    legend = -(-len(names) // columns) if names and len(ranks) > 1 else 0  # rows of it
+    legend = -(-len(names) // columns) if names and is_named else 0  # rows of it
     with rc_context(LOOK):
         canvas = Canvas(figsize=(WIDTH_INCHES, AXES_INCHES + LEGEND_INCHES * legend))
         _draw(canvas.subplots(), panel, ranks)
@@ -107,9 +116,9 @@ def _draw(axes: Any, panel: Panel, ranks: Mapping[str, int]) -> None:
             _draw_bars(axes, curve, x, rank, bars.index(curve), len(bars))
         else:
             _draw_curve(axes, curve, x, rank)
-    axes.set_title(panel.title, loc="left", fontsize=10)
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
+    axes.set_title(fill(panel.title, TITLE_LETTERS), loc="left", fontsize=10)
+    axes.set_xlabel(fill(panel.x_label, LABEL_LETTERS))
+    axes.set_ylabel(fill(panel.y_label, SIDE_LETTERS))
     if categories:
         crowded = max(map(len, categories)) * len(categories) > LABEL_LETTERS
         axes.set_xticks(

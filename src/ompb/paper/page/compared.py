@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
-from ompb.bench.store import Result
+from ompb.bench.store import WINDOWS, Result
 from ompb.paper.grid import OMPB, PUBLISHED, Spot
 
 INTERVALS_ONLY = ("aci", "dtaci")  # they leave the forecast of the backbone as it is
@@ -28,13 +28,13 @@ class Beside:
 
     @property
     def ratio(self) -> float | None:
-        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better."""
-        return None if self.ours is None else self.ours / self.value
+        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better; None if that is zero."""
+        return None if self.ours is None or not self.value else self.ours / self.value
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Metrics by seed, of each place, protocol and method."""
+    """Metrics, and how many forecasts were scored, by seed, of each place, protocol and method."""
 
     cells: Mapping[tuple[Spot, str, str], Mapping[int, Mapping[str, float]]]
 
@@ -46,7 +46,8 @@ class Grid:
             cell = result.cell
             if "@" not in cell.backbone and "[" not in cell.method:
                 place = Spot(cell.dataset, cell.backbone, cell.horizon, cell.split)
-                cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = result.metrics
+                windows = {WINDOWS: result.settings[WINDOWS]} if WINDOWS in result.settings else {}
+                cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = {**result.metrics, **windows}
         return cls(cells)
 
     def of_dataset(self, dataset: str) -> Grid:
@@ -70,6 +71,13 @@ class Grid:
     def methods(self, place: Spot, protocol: str = HONEST) -> list[str]:
         """Those that have run at a place, by name."""
         return sorted(method for at, under, method in self.cells if (at, under) == (place, protocol))
+
+    def windows(self, place: Spot) -> str:
+        """How many forecasts of ``ompb`` were scored at a place, where results say so."""
+        found = self.cells.get((place, HONEST, OMPB), {}).values()
+        return " or ".join(
+            str(count) for count in sorted({metrics[WINDOWS] for metrics in found if WINDOWS in metrics})
+        )
 
     def beside(self, place: Spot, method: str, metric: str = "mae", protocol: str = HONEST) -> Beside | None:
         """A method beside ``ompb``; None where it has not run."""

@@ -36,10 +36,15 @@ def headline(grid: Grid) -> Section:
             "The last two are of the paper's protocol, which shows a method all but the last of the rows it is about "
             "to be scored on: no deployment has that.",
         ),
-        headings=("method", "seeds", *(f"{place.horizon} rows, {place.split.upper()}" for place in PLACES)),
+        headings=("method", "seeds", *(_heading(grid, place) for place in PLACES)),
         lines=tuple(line for line in lines if line),
         keys=1,
     )
+
+
+def _heading(grid: Grid, place: Spot) -> str:
+    count = grid.windows(place)
+    return f"{place.horizon} rows, {place.split.upper()}" + (f" ({count} forecasts)" if count else "")
 
 
 def _line(grid: Grid, method: str, shown: str, protocol: str = HONEST) -> tuple[str, ...]:
