@@ -34,17 +34,18 @@ def headline(grid: Grid) -> Section:
             "In standard deviations of the source, the first four fifths of ETTh1. ID is its last fifth, OOD is ETTh2. "
             f"In brackets: `{OMPB}` on the same seeds. Every row but the last two learns from rows that have arrived. "
             "The last two are of the paper's protocol, which shows a method all but the last of the rows it is about "
-            "to be scored on: no deployment has that.",
+            f"to be scored on: no deployment has that. {_counted(grid)}".rstrip(),
         ),
-        headings=("method", "seeds", *(_heading(grid, place) for place in PLACES)),
+        headings=("method", "seeds", *(f"{place.horizon} rows, {place.split.upper()}" for place in PLACES)),
         lines=tuple(line for line in lines if line),
         keys=1,
     )
 
 
-def _heading(grid: Grid, place: Spot) -> str:
-    count = grid.windows(place)
-    return f"{place.horizon} rows, {place.split.upper()}" + (f" ({count} forecasts)" if count else "")
+def _counted(grid: Grid) -> str:
+    """How many forecasts were scored, where that is known."""
+    counts = {place.horizon: grid.windows(place) for place in PLACES if grid.windows(place)}
+    return " ".join(f"{count} forecasts of {horizon} rows each." for horizon, count in counts.items())
 
 
 def _line(grid: Grid, method: str, shown: str, protocol: str = HONEST) -> tuple[str, ...]:

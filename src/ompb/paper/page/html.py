@@ -39,7 +39,7 @@ def results_page(material: Material) -> str:
     parts = {
         "What a method is shown": f"{paragraphs(PROTOCOL)}\n{CLOCK}",
         "In short": _tables([headline(material.grid), against_each_kind(material.grid)]),
-        "Losses and aims": _tables([losses(material.grid), aims(material.grid, material.aims)]),
+        "Losses and aims": _tables([losses(material.grid), aims(material.grid, material.aims), history(material.grid)]),
         "All methods ranked": _tables(_rankings(material)),
         "Intervals": _tables(_intervals(material)),
         "Main tables": "\n".join(_finding(finding) for finding in main_tables(material)),
@@ -105,8 +105,7 @@ def _rankings(material: Material) -> list[Section]:
 def _intervals(material: Material) -> list[Section]:
     grid = material.grid
     each = [intervals(grid.of_dataset(dataset), f"Every method, {dataset}") for dataset in grid.datasets]
-    past = [history(material.history)] if material.history is not None else []
-    return [coverage(grid), *each, *past]
+    return [coverage(grid), *each]
 
 
 def _without_notes(section: Section) -> Section:

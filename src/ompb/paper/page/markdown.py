@@ -85,9 +85,7 @@ def analyses_block(material: Material) -> str:
 def _short_page(material: Material) -> str:
     grid = material.grid
     sections = [headline(grid), against_each_kind(grid), _cut(losses(grid)), ranking(grid, "All methods ranked")]
-    sections += [coverage(grid), aims(grid, material.aims)]
-    if material.history is not None:
-        sections.append(history(material.history))
+    sections += [coverage(grid), aims(grid, material.aims), history(grid.of_dataset("ili"))]
     links = "\n".join(f"- [{dataset}]({file_of(dataset)})" for dataset in grid.datasets)
     return "\n".join((HEAD, _markdown(sections), "", material.notes, "## Every number", "", links)) + "\n"
 

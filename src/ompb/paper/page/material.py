@@ -1,4 +1,4 @@
-"""What a folder of results holds: exported cells, findings, notes, aims, times, and cells of runs with a history."""
+"""What a folder of results holds: exported cells, findings, notes, aims and times."""
 
 from __future__ import annotations
 
@@ -35,26 +35,24 @@ class Material:
     findings: tuple[Finding, ...] = ()
     notes: str = ""
     aims: tuple[Aim, ...] = ()
-    history: Grid | None = None  # runs whose memory was filled before the stream
     times: Mapping[str, str] = field(default_factory=dict)  # of analyses, in words
 
     @classmethod
     def read(cls, folder: Path) -> Material:
-        """The files cells.csv and made.csv, and what there is of findings, notes.md, aims.csv, times.csv and history.
+        """The files cells.csv and made.csv, and what there is of findings, notes.md, aims.csv and times.csv.
 
         Raises `FormatError` for a file that is not what its name says, `OptionError` where there is no cell.
         """
         results = tuple(exported(folder / CELLS))
         if not results:
             raise OptionError(f"there is no cell in {folder / CELLS}; run some, then `ompb bench export`.")
-        notes, history = folder / "notes.md", folder / "history" / CELLS
+        notes = folder / "notes.md"
         return cls(
             results,
             Grid.of(results),
             tuple(Finding.read(path) for path in sorted((folder / "findings").glob("*.json"))),
             notes.read_text(encoding="utf-8") if notes.exists() else "",
             _aims(folder / "aims.csv"),
-            Grid.of(exported(history)) if history.exists() else None,
             read_times(folder / "times.csv"),
         )
 

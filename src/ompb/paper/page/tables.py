@@ -121,8 +121,8 @@ def history(grid: Grid) -> Section:
     return Section(
         title="With the source as history",
         notes=(
-            "MAE where the source may fill the memory before the first forecast, with networks trained anew. Ratio: "
-            "with history to without.",
+            "MAE where the stream goes on where the source ends, so that the source may fill the memory before the "
+            "first forecast. Ratio: with history to without.",
         ),
         headings=("data set", "backbone", "horizon", "split", "seeds", OMPB, HISTORY, "ratio"),
         lines=tuple(lines),
