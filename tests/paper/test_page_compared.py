@@ -68,7 +68,7 @@ def test_the_headline_says_who_is_who_and_on_which_seeds() -> None:
     retrained = headline(grid(*cells(), result("retrain", 0.9)))
     assert line(retrained, "retrained as rows arrive") == ("1", "0.900 (0.500)", "", "", "")
     assert len(retrained.lines) == 8
-    assert made.headings[2:4] == ("24 rows, ID (100 forecasts)", "24 rows, OOD (100 forecasts)")
+    assert made.notes[0].endswith("100 forecasts of 24 rows each. 100 forecasts of 96 rows each.")
 
 
 def test_only_what_is_between_the_markers_is_replaced() -> None:

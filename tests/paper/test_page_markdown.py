@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from page_folder import cells, write_results
 
+from ompb.bench.store import Cell, Result
 from ompb.errors import FormatError, OptionError
 from ompb.paper.catalogue import ANALYSES
-from ompb.paper.page.analyses import UNMEASURED, analyses_table, read_times
+from ompb.paper.page.analyses import analyses_table
 from ompb.paper.page.headline import END, START, with_block
 from ompb.paper.page.markdown import analyses_block, pages, readme_block, write_pages
 from ompb.paper.page.material import Material
@@ -45,15 +47,19 @@ def test_how_to_reproduce_names_every_analysis(committed: Material) -> None:
     assert all(f"| `{analysis.name}` |" in text for analysis in ANALYSES)
 
 
-def test_times_are_shown_where_they_were_measured(tmp_path: Path) -> None:
-    path = tmp_path / "times.csv"
-    path.write_text("analysis,scope,machine,time\ndelay,quick,two cores,3 min\ndelay,all,one GPU,2 h\n")
-    lines = {words[0]: words[-1] for words in analyses_table(read_times(path)).lines}
-    assert lines["`delay`"] == "quick: 3 min on two cores; all: 2 h on one GPU"
-    assert {words for name, words in lines.items() if name != "`delay`"} == {UNMEASURED}
-    path.write_text("analysis,time\ndelay,3 min\n")
-    with pytest.raises(FormatError, match="not a table of times"):
-        read_times(path)
+def test_times_are_those_of_the_cells_that_have_run() -> None:
+    """Ten forecasts at 30 s each, and at 60 s each: 5 and 10 minutes; a cell that nobody asked for does not count."""
+    quick = Cell("etth", "tcn", 24, "ood", "honest", "ompb-paper", 0)
+    full = replace(quick, horizon=96)
+    ran = [
+        Result(cell, {"mae": 1.0}, {"windows": 10}, {}, "cpu", None, {"seconds_per_step": seconds})
+        for cell, seconds in ((quick, 30.0), (full, 60.0), (replace(full, dataset="ili"), 7.0))
+    ]
+    untold = Result(replace(full, seed=1), {"mae": 1.0}, {}, {}, "cpu", None, {"seconds_per_step": 1.0})
+    lines = {words[0]: words[3:] for words in analyses_table([*ran, untold]).lines}
+    _, all_of_it, _, few = lines["`delay`"]
+    assert (all_of_it, few) == ("1 in 10 min", "1 in 5 min")
+    assert lines["`shift`"] == ("0", "", "0", "")
 
 
 def test_notes_have_no_results_typed_by_hand(committed: Material) -> None:

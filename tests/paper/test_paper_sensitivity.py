@@ -43,6 +43,14 @@ def test_every_value_can_be_made_and_the_default_keeps_its_name() -> None:
     assert variance.names("ompb")["2"] == 'ompb[kind="freedman",variance_factor=2.0]'
 
 
+def test_a_quick_scope_has_some_values_of_every_sweep() -> None:
+    few, every = (sensitivity.wanted(Scope(quick=quick)) for quick in (True, False))
+    assert len(few) < len(every) / 2
+    assert {cell.method for cell in few} < {cell.method for cell in every}
+    names = " ".join(cell.method for cell in few)
+    assert all(sweep.option in names for sweep in sensitivity.SWEEPS[:2])
+
+
 def test_sweeps_beside_the_papers(tmp_path: Path) -> None:
     """Certificates are means over the stream of what is known: (1 + 2) / 2."""
     steps = {RESULTS[0].cell: {"value": (NAN, 1.0, 2.0), "disagreement": (NAN, 0.25, 0.25)}}

@@ -33,6 +33,7 @@ PUBLISHED = (
     "aci", "dtaci",
 )  # fmt: skip
 RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")
+QUICK_RIVALS = ("solid", "gd", "elf")  # that take a minute a stream on a CPU
 IN_PAPER = {STAND_IN: "weather", "weather-5k": "weather"}  # data sets that the paper has under another name
 PAPERS_DATA = ("etth", "ili", "weather-5k")  # the others stand in for the paper's
 
@@ -80,6 +81,16 @@ def single_spots(scope: Scope) -> list[Spot]:
         Spot(spot.dataset, scope.gpt4ts if spot.backbone == "gpt4ts" else spot.backbone, spot.horizon, spot.split)
         for spot in SINGLE
     ]
+
+
+def rivals(scope: Scope) -> tuple[str, ...]:
+    """The published methods that are run."""
+    return QUICK_RIVALS if scope.quick else PUBLISHED
+
+
+def retrained(scope: Scope) -> tuple[str, ...]:
+    """Ways to train the backbone anew that are run; each takes minutes a stream, so a quick scope has none."""
+    return () if scope.quick else RETRAINED
 
 
 def seeds(scope: Scope) -> tuple[int, ...]:

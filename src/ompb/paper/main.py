@@ -21,8 +21,6 @@ from ompb.paper.grid import (
     ORIGINAL,
     PRESET,
     PROTOCOLS,
-    PUBLISHED,
-    RETRAINED,
     STAND_IN,
     TRIVIAL,
     Spot,
@@ -30,6 +28,8 @@ from ompb.paper.grid import (
     paper_backbone,
     paper_dataset,
     references,
+    retrained,
+    rivals,
     seeds,
     spots,
 )
@@ -58,9 +58,9 @@ def wanted(table: str, scope: Scope) -> list[Cell]:
     core = (*references(dataset), PRESET)
     return [
         *cells(where, HONEST, (*core, OMPB), seeds(scope)),
-        *cells(where, HONEST, (*PUBLISHED, *RETRAINED)),
+        *cells(where, HONEST, (*rivals(scope), *retrained(scope))),
         *cells(where, ONE_STEP, core, seeds(scope)),
-        *cells(where, ONE_STEP, PUBLISHED),
+        *cells(where, ONE_STEP, rivals(scope)),
     ]
 
 

@@ -15,12 +15,12 @@ from ompb.paper.grid import (
     OMPB,
     PRESET,
     PROTOCOLS,
-    PUBLISHED,
-    RETRAINED,
     Spot,
     cells,
     paper_backbone,
     references,
+    retrained,
+    rivals,
     seeds,
     spots,
 )
@@ -48,9 +48,9 @@ def wanted(scope: Scope) -> list[Cell]:
     core = (*references("etth"), PRESET)
     return [
         *cells(where, HONEST, (*core, OMPB), seeds(scope)),
-        *cells(where, HONEST, (*PUBLISHED, *RETRAINED)),
+        *cells(where, HONEST, (*rivals(scope), *retrained(scope))),
         *cells(where, ONE_STEP, core, seeds(scope)),
-        *cells(where, ONE_STEP, PUBLISHED),
+        *cells(where, ONE_STEP, rivals(scope)),
     ]
 
 

@@ -27,6 +27,7 @@ UNITS = (
     "squared error, `ompb` a loss from 0 to 1, so their levels differ. Times are of the machine that ran the cells. "
     "One seed."
 )
+QUICK_STEP = 4  # of the values, a quick scope takes one in so many
 FACTORS = ("0.25", "0.5", "1", "2", "4", "8", "16", "32", "64")
 
 
@@ -103,12 +104,13 @@ def spot_of(scope: Scope) -> Spot:
 
 
 def wanted(scope: Scope) -> list[Cell]:
-    """Every value of every sweep, and the references."""
+    """Every value of every sweep, or a few if the scope is quick, and the references."""
     spot = [spot_of(scope)]
     found = [cell for protocol in PROTOCOLS for cell in cells(spot, protocol, references("etth"))]
     for sweep in SWEEPS:
         for method, protocol in SIDES:
-            found += cells(spot, protocol, sweep.names(method).values())
+            names = list(sweep.names(method).values())
+            found += cells(spot, protocol, names[:: QUICK_STEP if scope.quick else 1])
     return list(dict.fromkeys(found))
 
 

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from ompb.bench.findings import Section
-from ompb.errors import FormatError
+from ompb.bench.store import SECONDS, Cell, Result
 from ompb.paper.analysis import Scope
 from ompb.paper.catalogue import ANALYSES
 
-UNMEASURED = "not measured"
+NOTE = (
+    "Time: what the online steps of the cells took that have run, added up, so that N processes take about an N-th of "
+    "it. Learning from the source, and training the backbones, is not in it."
+)
 
 
-def read_times(path: Path) -> dict[str, str]:
-    """How long each analysis took, in words, from a CSV with analysis, scope, machine and time; none without it."""
-    if not path.exists():
-        return {}
-    times: dict[str, list[str]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for line in csv.DictReader(file):
-                words = f"{line['scope']}: {line['time']} on {line['machine']}"
-                times.setdefault(line["analysis"], []).append(words)
-    except KeyError as error:
-        raise FormatError(
-            f"{path} is not a table of times ({error}); its columns are analysis, scope, machine, time."
-        ) from error
-    return {name: "; ".join(found) for name, found in times.items()}
-
-
-def analyses_table(times: Mapping[str, str]) -> Section:
+def analyses_table(results: Sequence[Result]) -> Section:
     """One line per analysis of the catalogue."""
     return Section(
         title="Analyses",
-        notes=(),
-        headings=("name", "what", "in the paper", "cells", "quick", "time"),
+        notes=(NOTE,),
+        headings=("name", "what", "in the paper", "cells", "time", "quick", "time"),
         lines=tuple(
             (
                 f"`{analysis.name}`",
                 analysis.title,
                 ", ".join(analysis.printed) or "not there",
-                str(len(analysis.cells(Scope()))),
-                str(len(analysis.cells(Scope(quick=True)))),
-                times.get(analysis.name, UNMEASURED),
+                *_measured(analysis.cells(Scope()), results),
+                *_measured(analysis.cells(Scope(quick=True)), results),
             )
             for analysis in ANALYSES
         ),
         keys=3,
     )
+
+
+def _measured(cells: Sequence[Cell], results: Iterable[Result]) -> tuple[str, str]:
+    """How many cells there are, and what those took that have run and say so."""
+    asked = set(cells)
+    seconds = [
+        result.timing[SECONDS] * result.settings["windows"]
+        for result in results
+        if result.cell in asked and SECONDS in result.timing and "windows" in result.settings
+    ]
+    return str(len(cells)), f"{len(seconds)} in {sum(seconds) / 60:.0f} min" if seconds else ""

@@ -79,7 +79,7 @@ def readme_block(material: Material) -> str:
 
 def analyses_block(material: Material) -> str:
     """The table of all analyses."""
-    return render([analyses_table(material.times)], "markdown").partition("\n\n")[2]
+    return render([analyses_table(material.results)], "markdown").partition("\n\n")[2]
 
 
 def _short_page(material: Material) -> str:

@@ -1,17 +1,15 @@
-"""What a folder of results holds: exported cells, findings, notes, aims and times."""
+"""What a folder of results holds: exported cells, findings, notes and aims."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ompb.bench.findings import Finding
 from ompb.bench.store import Result, exported
 from ompb.errors import FormatError, OptionError
 from ompb.paper.grid import Spot
-from ompb.paper.page.analyses import read_times
 from ompb.paper.page.compared import Grid
 
 CELLS = "cells.csv"
@@ -35,11 +33,10 @@ class Material:
     findings: tuple[Finding, ...] = ()
     notes: str = ""
     aims: tuple[Aim, ...] = ()
-    times: Mapping[str, str] = field(default_factory=dict)  # of analyses, in words
 
     @classmethod
     def read(cls, folder: Path) -> Material:
-        """The files cells.csv and made.csv, and what there is of findings, notes.md, aims.csv and times.csv.
+        """The files cells.csv and made.csv, and what there is of findings, notes.md and aims.csv.
 
         Raises `FormatError` for a file that is not what its name says, `OptionError` where there is no cell.
         """
@@ -53,7 +50,6 @@ class Material:
             tuple(Finding.read(path) for path in sorted((folder / "findings").glob("*.json"))),
             notes.read_text(encoding="utf-8") if notes.exists() else "",
             _aims(folder / "aims.csv"),
-            read_times(folder / "times.csv"),
         )
 
 
