@@ -71,7 +71,7 @@ def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(
     answer = ompb(capsys, *one, "--method", "all")
     assert answer.out.startswith("ompb left out: the live head learns from rows only")
     assert "solid left out: it trains the weights of a network" in answer.out
-    assert "10 cells finished" in answer.out
+    assert "11 cells finished" in answer.out
 
 
 def test_a_failed_cell_gives_exit_code_1(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

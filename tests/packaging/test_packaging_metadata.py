@@ -52,7 +52,7 @@ def test_what_the_source_imports_is_what_the_package_declares() -> None:
         ("rich", {"cli"}),
         ("matplotlib", {"reports"}),
         ("polars", {"cli", "datasets", "studies"}),
-        ("scipy", {"baselines", "metrics"}),
+        ("scipy", {"baselines", "metrics", "paper"}),
         ("torch", {"baselines", "forecasters", "gradient"}),
         ("safetensors", {"forecasters"}),
     ],

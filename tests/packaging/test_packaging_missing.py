@@ -25,7 +25,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     [
         ("polars", "ompb.study", "report"),
         ("matplotlib", "ompb.report", "report"),
-        ("scipy", "import ompb.metrics.shift", "report"),
+        ("scipy", "from ompb.metrics.shift import wasserstein; wasserstein([1.0], [2.0])", "report"),
         ("scipy", "from ompb.metrics.probabilistic import crps; crps([0.0], [1.0], [0.0])", "bench"),
         ("torch", "import ompb.forecasters.torch", "torch"),
         ("safetensors", "import ompb.forecasters.torch", "torch"),

@@ -19,10 +19,6 @@ from ompb.metrics.point import aligned, known_mean, require_no_infinity
 from ompb.scaler import Scaler
 from ompb.types import Floats
 
-with extra("report", needed_by="ompb.metrics.shift"):
-    from scipy.spatial.distance import cdist, jensenshannon
-    from scipy.stats import wasserstein_distance
-
 BINS = 50  # fine enough for bimodal channels, coarse enough for a few hundred rows
 MMD_ROWS = 1000  # per sample: a kernel matrix of at most 2000 x 2000, 32 MB
 MMD_SEED = 0
@@ -102,6 +98,8 @@ def wasserstein(x: ArrayLike, y: ArrayLike) -> float:
     x, y = _known(x, y, flat=True)
     if not (len(x) and len(y)):
         return math.nan
+    with extra("report", needed_by="ompb.metrics.shift"):  # here, so that the command starts without it
+        from scipy.stats import wasserstein_distance
     return float(wasserstein_distance(x, y))
 
 
@@ -123,6 +121,8 @@ def jensen_shannon(x: ArrayLike, y: ArrayLike) -> float:
     if low == high:
         return 0.0
     p, q = (np.histogram((sample - low) / (high - low), bins=BINS, range=(0, 1))[0] for sample in (x, y))
+    with extra("report", needed_by="ompb.metrics.shift"):  # here, so that the command starts without it
+        from scipy.spatial.distance import jensenshannon
     return float(jensenshannon(p, q)) ** 2
 
 
@@ -149,6 +149,8 @@ def mmd(x: ArrayLike, y: ArrayLike, *, scaled: bool = True) -> float:
     # would decide whether two nearly equal rows are at a distance of zero.
     scale = Scaler.fit(np.sort(np.concatenate([x, y]), axis=0)).scale if scaled else 1.0
     rows = np.concatenate([_thinned(x / scale), _thinned(y / scale)])
+    with extra("report", needed_by="ompb.metrics.shift"):  # here, so that the command starts without it
+        from scipy.spatial.distance import cdist
     squares = cdist(rows, rows, "sqeuclidean")
     if not squares.any():
         return 0.0

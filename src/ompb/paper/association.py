@@ -15,9 +15,6 @@ from ompb.extras import extra
 from ompb.paper.severity import MEASURES, Severity
 from ompb.types import Floats
 
-with extra("bench", needed_by="ompb.paper.association"):
-    from scipy.stats import pearsonr, spearmanr
-
 CERTIFICATE, DISAGREEMENT, EXPECTED = "value", "disagreement", "expected_error"
 INPUTS, OUTCOMES = "inputs", "inputs and earlier outcomes"
 # What each signal reads: the head and its gate have learned from the outcomes that came before.
@@ -27,6 +24,7 @@ SIGNALS = {
     "target_disagreement": OUTCOMES,
     "novelty": INPUTS,
     EXPECTED: OUTCOMES,
+    "expected_square": OUTCOMES,
     "warnings": OUTCOMES,
     "gate": OUTCOMES,
     "posterior_shift": OUTCOMES,
@@ -56,6 +54,8 @@ def association(x: Floats, y: Floats) -> Association | None:
     first, second = (np.asarray(values[known], dtype=np.float64) for values in (x, y))
     if len(first) < LEAST or _constant(first) or _constant(second):
         return None
+    with extra("bench", needed_by="ompb.paper.association"):  # here, so that the command starts without it
+        from scipy.stats import pearsonr, spearmanr
     return Association(float(pearsonr(first, second)[0]), float(spearmanr(first, second)[0]), len(first))
 
 
