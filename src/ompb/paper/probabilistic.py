@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from ompb.bench.findings import Finding, Section
 from ompb.bench.law import SOURCE_WINDOWS
-from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.protocols import HONEST
 from ompb.bench.store import Cell, Result
-from ompb.paper import printed
+from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import (
@@ -16,18 +16,14 @@ from ompb.paper.grid import (
     PRESET,
     PROTOCOLS,
     Spot,
-    cells,
     paper_backbone,
     references,
-    retrained,
-    rivals,
-    seeds,
-    spots,
 )
 from ompb.paper.main import FIRST, IN_PAPER
 from ompb.paper.tally import Duel, made_from, notes_on
 
 NAME, TABLE = "probabilistic", "probabilistic_forecasting_full"
+MAIN = "etth_all_split"  # the table whose cells are read
 HORIZONS = (24, 96)
 METRICS = {
     "nll": "NLL", "crps": "CRPS", "coverage80": "80% coverage", "coverage95": "95% coverage", "width80": "80% width",
@@ -43,15 +39,8 @@ NO_HORIZON = "The paper does not say for which horizon its numbers are, so there
 
 
 def wanted(scope: Scope) -> list[Cell]:
-    """Every method under both protocols, as in the main table."""
-    where = spots(scope, {"etth": HORIZONS})
-    core = (*references("etth"), PRESET)
-    return [
-        *cells(where, HONEST, (*core, OMPB), seeds(scope)),
-        *cells(where, HONEST, (*rivals(scope), *retrained(scope))),
-        *cells(where, ONE_STEP, core, seeds(scope)),
-        *cells(where, ONE_STEP, rivals(scope)),
-    ]
+    """Those of the main table at two of its horizons."""
+    return [cell for cell in main.wanted(MAIN, scope) if cell.horizon in HORIZONS]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
