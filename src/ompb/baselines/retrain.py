@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ompb import checks
 from ompb.baselines.network import needs_network
-from ompb.bench.contract import SCORED_LEVELS, Conditions, Method, Prediction, Snapshot, Task, settings_record
-from ompb.bench.methods import make, method
+from ompb.bench.contract import Conditions, Method, Prediction, Snapshot, Task, settings_record
+from ompb.bench.methods import live_prediction, make, method
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
@@ -127,7 +127,7 @@ class RetrainedUnderHead:
             return self.first.step(snapshot)
         forecast = self.stream.step(snapshot.row, base=self.renewal.base(snapshot))
         assert forecast is not None  # a base forecast was given
-        return Prediction(forecast.mean, forecast.sd, {level: forecast.interval(level) for level in SCORED_LEVELS})
+        return live_prediction(forecast)
 
     def _calibrated(self) -> Calibrator:
         renewal, sizes = self.renewal, self.renewal.forecaster.config

@@ -235,8 +235,13 @@ class _Live:
                 self.stream.step(row, base=None)
         forecast = self.stream.step(snapshot.row, base=snapshot.base)
         assert forecast is not None  # a base forecast was given
-        intervals = {level: forecast.interval(level) for level in SCORED_LEVELS}
-        return Prediction(forecast.mean, forecast.sd, intervals, _signals(forecast))
+        return live_prediction(forecast)
+
+
+def live_prediction(forecast: Forecast) -> Prediction:
+    """What a stream has issued, as it is scored."""
+    intervals = {level: forecast.interval(level) for level in SCORED_LEVELS}
+    return Prediction(forecast.mean, forecast.sd, intervals, _signals(forecast))
 
 
 def _signals(forecast: Forecast) -> dict[str, float]:

@@ -21,6 +21,7 @@ import numpy as np
 from ompb.bench.contract import Prediction, Snapshot
 from ompb.bench.scores import intervals
 from ompb.bench.store import Steps
+from ompb.errors import OptionError
 from ompb.types import Floats
 
 SHOWN_LEVEL = 0.8
@@ -39,6 +40,9 @@ class StepLog:
         """Take in one forecast, its outcome (H, C) and its MAE and MSE."""
         place = len(self.columns["origin"])
         named = {"origin": float(snapshot.origin), "mae": errors[0], "mse": errors[1], **prediction.signals}
+        if place and named.keys() != self.columns.keys():
+            other = ", ".join(sorted(named.keys() ^ self.columns.keys()))
+            raise OptionError(f"signals have other names than a step before ({other}); give all at every step, or NaN.")
         for name, value in named.items():
             self.columns[name].append(value)
         if place in {self.count * quarter // QUARTERS for quarter in range(1, QUARTERS)}:
