@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from ompb import archive, checks
+from ompb.cards import card, facts, some
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
@@ -28,7 +29,7 @@ from ompb.core.online import Online
 from ompb.core.quantiles import OwnShape
 from ompb.core.source import SourceFit
 from ompb.core.warnings import Warnings
-from ompb.query import Answer, AnyForecaster, as_forecaster
+from ompb.query import AnyForecaster, as_forecaster
 from ompb.scaler import Scaler
 from ompb.settings import Settings
 from ompb.shapes import Dim
@@ -110,21 +111,11 @@ class Calibrator:
             OptionError: an option does not exist or is out of range.
             ForecasterError: the forecaster broke its contract.
         """
-        from ompb.fitting import fit  # which makes a calibrator
+        from ompb.fitting import Given, Order, fit  # which makes a calibrator
 
-        return fit(
-            as_forecaster(forecaster),
-            source,
-            context=checks.count("context", context),
-            horizon=checks.count("horizon", horizon),
-            season=season,
-            unseen=unseen,
-            times=times,
-            future=future,
-            every=checks.count("every", every),
-            progress=progress,
-            settings=Settings.of(**options),
-        )
+        given = Given(as_forecaster(forecaster), source, times, future)
+        order = Order.of(context, horizon, season, unseen, every, options)
+        return fit([given], order, progress)[0]
 
     def __repr__(self) -> str:
         channels = f"{self.channels} channel{'s' * (self.channels > 1)}"
@@ -132,6 +123,19 @@ class Calibrator:
         windows = f"{len(self.source.windows)} certificate windows"
         seen = ", in sample" if self.in_sample else ""
         return f"Calibrator({channels}, context {self.context}, horizon {self.horizon}, {season}, {windows}{seen})"
+
+    def _repr_html_(self) -> str:
+        lines = {
+            "channels": some(self.names),
+            "context, horizon": f"{self.context} rows, {self.horizon} rows",
+            "season": f"{self.season} rows" if self.season else "none",
+            "times": self.grid or "none",
+            "certificate": f"one for all channels, from {len(self.source.windows)} windows"
+            + (" that the forecaster may have been trained on" if self.in_sample else ""),
+            "voices": some(self.online.mixture.names),
+            "changed options": self.settings.changed(),
+        }
+        return card("Calibrator", facts(lines))
 
     @property
     def channels(self) -> int:
@@ -164,15 +168,6 @@ class Calibrator:
             bounds[end] = [free if bound is None else bound for bound in given or (None,)]
         bounds.flags.writeable = False
         return bounds
-
-    def spreads(self, answer: Answer) -> Floats | None:
-        """How far the quantiles of one answer lie off its median, standardised: (C, Q - 1, H); None without any."""
-        if answer.quantiles is None:
-            return None
-        middle = self.quantiles.index(0.5)
-        others = np.delete(answer.quantiles[0], middle, axis=-1)  # (H, C, Q - 1)
-        off = (others - answer.base[0][..., None]) / self.scale[:, None]
-        return np.ascontiguousarray(np.moveaxis(off, 0, -1))
 
     @property
     def remembers(self) -> int:
@@ -219,8 +214,8 @@ class Calibrator:
             windows=len(self.source.windows),
             delta=float(source.delta[0]),
             uniform=settings.uniform,
-            tau_y=scales.tau_y,
-            tau_d=scales.tau_d,
+            tau_y=float(scales.tau_y[0]),
+            tau_d=float(scales.tau_d[0]),
             draws=settings.draws,
             posterior_shift=float(source.posterior_shift[0]),
             kind=settings.kind,
@@ -229,6 +224,11 @@ class Calibrator:
             in_sample=self.in_sample,
             source=SourceBound(risks, kl + log_term, settings.kind, settings.variance_factor),
         )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for calibrators that would be saved alike, and for no others."""
+        return archive.fingerprint(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one file; see `ompb.archive` for the format."""
@@ -248,9 +248,13 @@ def mixture_of(members: tuple[Member, ...], settings: Settings, like: Array) -> 
 def reader_of(mixture: Mixture, settings: Settings, channels: int) -> Reader:
     """Reads the mixture on windows, by its expectation or by drawn voices."""
     xp = namespace(mixture.prior)
-    # a fixed seed: a calibrator is a function of its inputs
+    # a fixed seed: a calibrator is a function of its inputs, whatever other series are at its side
     uniforms = np.random.default_rng(0).uniform(size=(settings.draws, channels))
-    drawn = xp.asarray(uniforms, dtype=mixture.prior.dtype, device=mixture.prior.device)
+    drawn = xp.asarray(
+        np.tile(uniforms, int(mixture.noise.shape[0]) // channels),
+        dtype=mixture.prior.dtype,
+        device=mixture.prior.device,
+    )
     return Reader(mixture, channels, drawn)
 
 
@@ -283,7 +287,7 @@ def online_rules(
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y, settings.patience),
-        expected=ExpectedErrors(gate.leads),
+        expected=ExpectedErrors(gate.leads, channels),
         warnings=Warnings(source.signals, channels, mixture.has_head, novelty is not None, settings.warning_options()),
         base_variance=source.base_variance,
         patience=settings.patience,

@@ -1,104 +1,195 @@
-"""How a calibrator is fitted: one pass over the learning windows and one over the certificate windows."""
+"""How calibrators are fitted: one for each of many series, and those of one shape all at once."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ompb import checks
-from ompb.calibrator import Calibrator, Progress, mixture_of, online_rules, reader_of
-from ompb.core.certificate.scales import Scales
-from ompb.core.certificate.windows import CertificateWindows
-from ompb.core.evidence import Usual
-from ompb.core.features import FeatureMap
-from ompb.core.members.contract import Member
-from ompb.core.members.memory import Memory, span_lengths
-from ompb.core.online import Online
-from ompb.core.record import BLOCK, BLOCKS, Record
-from ompb.core.source import SourceFit, SourceLearner
-from ompb.core.warnings import SourceSignals, level_span, signal_names
+from ompb.by_id import forecasters_for, some_of
+from ompb.calibrator import Calibrator, Progress
+from ompb.core.source import SourceFit
 from ompb.errors import NotFiniteError, TooShortError
-from ompb.inputs import Rows, as_future, as_rows
+from ompb.inputs import Rows, as_future, as_rows, as_series
+from ompb.learning import Plan, learn
 from ompb.names import in_words
-from ompb.query import Forecaster, quantiles_of
+from ompb.query import AnyForecaster, Forecaster, quantiles_of
 from ompb.scaler import LIMIT, Scaler
 from ompb.season import find_season
 from ompb.settings import Settings
-from ompb.sources import Batch, Source
+from ompb.sources import Source, Sources, calling, in_parts
 from ompb.times import Grid
 from ompb.types import Floats
-from ompb.windows import Origins
 
-# Learning windows the scales are read off, spread evenly.
-SPREAD = 512
-# Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
-REHEARSED = (BLOCKS + 2) * BLOCK
+# Lanes that are rehearsed at once: enough to share the cost of a row, few enough for their states to fit.
+AT_ONCE = 256
 
 
-def fit(
-    forecaster: Forecaster,
-    source: Any,
+def calibrate(
+    forecaster: AnyForecaster | Mapping[Any, AnyForecaster],
+    sources: Any,
     *,
     context: int,
     horizon: int,
-    season: int | Literal["auto"] | None,
-    unseen: int | float | None,
-    times: Any,
-    future: Any,
-    every: int,
-    progress: Progress | None,
-    settings: Settings,
-) -> Calibrator:
-    """See `Calibrator.fit`."""
-    rows = as_rows(source, "source", times)
-    span = context + horizon
-    split = certificate_start(len(rows.values), unseen, settings.certificate_share, span)
-    learning = rows.values[:split]
-    require_sane(rows, split)
-    require_within(rows, settings)
-    scaler = Scaler.fit(learning)
-    season = season_of(season, learning)
-    covariates = None if future is None else as_future(future, len(rows.values), "future")
-    remembers = span_lengths(context, season, settings.spans)[-1]
-    table = Source(forecaster, rows, covariates, scaler, context, horizon, remembers)
-    leads = np.arange(horizon, dtype=np.float64)
-    features = FeatureMap.build(leads, season, context, settings.basis, settings.profile)
-    stride = settings.stride or horizon
-    spoken = spoken_origins(table, split)
-    learner = SourceLearner(features, settings.members, settings.member_options())
-    learner.read(*(np.ascontiguousarray(scaler.standardise(part[:split]).T) for part in (table.filled, rows.values)))
-    spread = read_learning(table, spoken, every, learner, progress)
-    members = learner.members()
-    mixture = mixture_of(members, settings, learner.base_variance())
+    season: int | Literal["auto"] | None = "auto",
+    unseen: int | float | None = None,
+    times: Mapping[Any, Any] | None = None,
+    future: Mapping[Any, Any] | None = None,
+    every: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[Any, Calibrator]:
+    """Fit a calibrator to each of many series: what `Calibrator.fit` makes of each, at a fraction of its cost.
 
-    def seen(batch: Batch) -> CertificateWindows:
-        view = features.view(batch.rows, batch.base, batch.known)
-        return CertificateWindows.of(mixture, view, batch.outcomes, len(rows.names))
+    Args:
+        forecaster: one for all series, which is asked about windows of several of them at once, or one for each by id.
+        sources: what `Calibrator.fit` takes, by id; or a long frame (unique_id, ds, y), each id of which is a series of
+            the channel y. Lengths may differ; those of one shape are learned from together.
+        context: rows in a window.
+        horizon: rows in a forecast.
+        season: as in `Calibrator.fit`; "auto" finds one for each series.
+        unseen: as in `Calibrator.fit`, for each series.
+        times: of the rows, by id.
+        future: covariates known ahead, by id.
+        every: learn from every so many windows only.
+        progress: called with (windows done, windows in all).
+        **options: fields of `ompb.Settings`.
 
-    scales = Scales.of(reader_of(mixture, settings, len(rows.names)), seen(spread), settings.tau_d_factor)
-    certificate, unlearned = read_certificate(table, split, stride, every)
-    usual = usual_distance(unlearned, features, members)
-    names = signal_names(mixture.has_head, usual is not None)
-    signals = SourceSignals.of(spread.rows[..., -context:], level_span(season, context), len(names))
-    fitted = SourceFit(features, members, learner.base_variance(), usual, seen(certificate), scales, signals)
-    uncertified = online_rules(fitted, replace(settings, certificate=False), len(rows.names), season)
-    fitted = replace(fitted, signals=signals._replace(record=rehearsed_record(uncertified, table)))
+    Returns:
+        A calibrator for each id, in the order of the sources.
+
+    Raises what `Calibrator.fit` raises; the message begins with the id of the series.
+
+    >>> import ompb
+    >>> hours = np.arange(400)[:, None]
+    >>> meters = {name: np.sin(2 * np.pi * hours / 24 + phase) for phase, name in enumerate(("north", "south"))}
+    >>> calibrate(ompb.SeasonalProfile(horizon=12, season=24), meters, context=48, horizon=12)["south"]
+    Calibrator(1 channel, context 48, horizon 12, season 24, 4 certificate windows, in sample)
+    """
+    tables = as_series(sources, "sources")
+    who, when, ahead = (
+        forecasters_for(forecaster, tables),
+        some_of("times", times, tables),
+        some_of("future", future, tables),
+    )
+    order = Order.of(context, horizon, season, unseen, every, options)
+    given = [Given(who[one], table, when[one], ahead[one], f"series {one!r}: ") for one, table in tables.items()]
+    return dict(zip(tables, fit(given, order, progress), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A series to be learned from, and who forecasts it."""
+
+    forecaster: Forecaster
+    source: Any
+    times: Any
+    future: Any
+    called: str = ""  # what an error says first, where there are other series
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What is asked for, of every series."""
+
+    context: int
+    horizon: int
+    season: int | Literal["auto"] | None
+    unseen: int | float | None
+    every: int
+    settings: Settings
+
+    @classmethod
+    def of(cls, context: Any, horizon: Any, season: Any, unseen: Any, every: Any, options: dict[str, Any]) -> Order:
+        """From what the user has passed; the season and what is unseen are checked with the rows."""
+        context, horizon, every = (
+            checks.count(name, size) for name, size in (("context", context), ("horizon", horizon), ("every", every))
+        )
+        return cls(context, horizon, season, unseen, every, Settings.of(**options))
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A series that is fit to be learned from, and how."""
+
+    source: Source
+    plan: Plan
+
+    @classmethod
+    def of(cls, given: Given, order: Order) -> Series:
+        """Read and checked."""
+        rows = as_rows(given.source, "source", given.times)
+        split = certificate_start(
+            len(rows.values), order.unseen, order.settings.certificate_share, order.context + order.horizon
+        )
+        require_sane(rows, split)
+        require_within(rows, order.settings)
+        learning = rows.values[:split]
+        scaler, season = Scaler.fit(learning), season_of(order.season, learning)
+        future = None if given.future is None else as_future(given.future, len(rows.values), "future")
+        source = Source(given.forecaster, rows, future, scaler, order.context, order.horizon, given.called)
+        spoken = source.origins(order.context - 1, len(rows.values) - order.horizon)
+        if not (spoken < split - order.horizon).any():
+            raise TooShortError(
+                f"the forecaster speaks at none of the first {split} rows of the source, which are learned from; bring "
+                "forecasts for them, or a longer source."
+            )
+        stride = order.settings.stride or order.horizon
+        return cls(source, Plan(split, spoken, season, stride, order.every, order.settings))
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What series have in common that are learned from together."""
+        rows, future, plan = self.source.rows, self.source.future, self.plan
+        times = None if rows.times is None else rows.times.dtype
+        ahead = None if future is None else future.shape[1]
+        return rows.values.shape, times, ahead, plan.split, plan.season, plan.spoken.tobytes()
+
+
+def fit(given: Sequence[Given], order: Order, progress: Progress | None) -> list[Calibrator]:
+    """A calibrator for each series; those of one shape are learned from together."""
+    series = []
+    for one in given:
+        with calling(one.called):
+            series.append(Series.of(one, order))
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, one_series in enumerate(series):
+        groups.setdefault(one_series.shape, []).append(place)
+    total, done = sum(len(one.plan.learned(order.horizon)) for one in series), 0
+
+    def told(windows: int) -> None:
+        nonlocal done
+        done += windows
+        if progress is not None:
+            progress(done, total)
+
+    found: dict[int, Calibrator] = {}
+    for group in groups.values():
+        for places in in_parts(group, AT_ONCE // series[group[0]].source.rows.values.shape[1]):
+            sources = Sources(tuple(series[place].source for place in places))
+            for place, learned in zip(places, learn(sources, series[places[0]].plan, told), strict=True):
+                found[place] = _calibrator(series[place], learned, order)
+    return [found[place] for place in range(len(series))]
+
+
+def _calibrator(series: Series, learned: SourceFit, order: Order) -> Calibrator:
+    source, rows = series.source, series.source.rows
     return Calibrator(
-        context=context,
-        horizon=horizon,
-        season=season,
+        context=order.context,
+        horizon=order.horizon,
+        season=series.plan.season,
         names=rows.names,
-        scaler=scaler,
+        scaler=source.scaler,
         grid=None if rows.times is None else Grid.of(rows.times, "source"),
-        in_sample=unseen is None,
-        stride=stride,
-        record=forecaster.record,
-        quantiles=quantiles_of(forecaster),
-        settings=settings,
-        source=fitted,
+        in_sample=order.unseen is None,
+        stride=series.plan.stride,
+        record=source.forecaster.record,
+        quantiles=quantiles_of(source.forecaster),
+        settings=order.settings,
+        source=learned,
     )
 
 
@@ -165,102 +256,3 @@ def require_within(rows: Rows, settings: Settings) -> None:
                 f"what no value lies beyond, and source is {rows.values[row, channel]:g} at row {row}, "
                 f"{in_words(rows.names[channel])}",
             )
-
-
-def spoken_origins(table: Source, split: int) -> Origins:
-    """Origins whose window and outcome lie before the split, where the forecaster speaks."""
-    spoken = table.origins(table.context - 1, split - table.horizon)
-    if not spoken.size:
-        raise TooShortError(
-            f"the forecaster speaks at none of the first {split} rows of the source, which are learned from; bring "
-            "forecasts for them, or a longer source."
-        )
-    return spoken
-
-
-def read_learning(
-    table: Source, spoken: Origins, every: int, learner: SourceLearner, progress: Progress | None
-) -> Batch:
-    """Show the learner every so many windows once; some of them, spread evenly, are kept."""
-    thinned = spoken[one_of_every(every, len(spoken))]
-    kept = evenly(thinned)
-    spread: list[Batch] = []
-    done = 0
-    for batch in table.batches(thinned):
-        learner.add(learner.features.view(batch.rows, batch.base, batch.known), batch.outcomes)
-        spread.append(batch.take(np.isin(batch.origins, kept)))
-        done += len(batch)
-        if progress is not None:
-            progress(done, len(thinned))
-    known = Batch.join(spread).with_outcome()
-    if not len(known):
-        raise NotFiniteError(
-            "no outcome is known in the part of the source that is learned from; pass a source whose first part is not "
-            "missing, or say with unseen= which part to keep."
-        )
-    return known
-
-
-def evenly(origins: Origins) -> Origins:
-    """At most `SPREAD` of them, spread evenly."""
-    places = np.unique(np.linspace(0, len(origins) - 1, min(SPREAD, len(origins))).astype(int))
-    return np.asarray(origins[places])
-
-
-def one_of_every(every: int, count: int) -> Origins:
-    r"""Places 0 .. count - 1, one of every so many: i every + floor(every {i (sqrt(5) - 1) / 2}), up to the last.
-
-    The steps are uneven, since even ones would meet the same phases of a season again and again.
-
-    >>> one_of_every(1, 4), one_of_every(5, 21)
-    (array([0, 1, 2, 3]), array([ 0,  8, 11, 19, 20]))
-    """
-    numbers = np.arange(-(-count // every))
-    share = (numbers * (math.sqrt(5) - 1) / 2) % 1
-    return np.minimum(numbers * every + (every * share).astype(np.int64), count - 1)
-
-
-def read_certificate(table: Source, split: int, stride: int, every: int) -> tuple[Batch, Batch]:
-    """Windows that lie, outcome and all, after the split: those at least ``stride`` rows apart, and the spread ones."""
-    rows = len(table.rows.values)
-    spoken = table.origins(split + table.context - 1, rows - table.horizon)
-    chosen: list[int] = []
-    for origin in spoken.tolist():
-        if not chosen or origin - chosen[-1] >= stride:
-            chosen.append(origin)
-    spread = evenly(spoken[one_of_every(every, len(spoken))])
-    batches = list(table.batches(np.union1d(np.asarray(chosen, dtype=np.int64), spread)))
-    asked = Batch.join(batches) if batches else None
-    known = None if asked is None else asked.take(np.isin(asked.origins, chosen)).with_outcome()
-    if asked is None or known is None or not len(known):
-        raise NotFiniteError(
-            f"rows {split} to {rows - 1} of the source, kept for the certificate, have no forecast whose outcome is "
-            "known; pass a source whose end is not missing, or say with unseen= which part to keep."
-        )
-    return known, asked.take(np.isin(asked.origins, spread))
-
-
-def usual_distance(unlearned: Batch, features: FeatureMap, members: tuple[Member, ...]) -> Usual | None:
-    """How far base forecasts and memory are apart on windows that nothing was learned from; None without memory."""
-    memory = next((member for member in members if isinstance(member, Memory)), None)
-    return None if memory is None else Usual.of(memory, features, unlearned.rows, unlearned.base)
-
-
-def rehearsed_record(rules: Online, table: Source) -> Record:
-    """What signals do when nothing has changed: the record of a stream over the last rows of the source.
-
-    It may look at the certificate windows: no forecast and no certificate depends on it.
-    """
-    last = len(table.rows.values) - table.horizon
-    first = max(table.context - 1, last - REHEARSED)
-    values = table.scaler.standardise(table.rows.values)
-    state, row = rules.start(), first
-    for batch in table.batches(table.origins(first, last)):
-        for place, origin in enumerate(batch.origins.tolist()):
-            while row <= origin:  # those between, at which the forecaster is silent
-                state = rules.reveal(state, row - first, values[row], state.guard)
-                if row < origin:
-                    state = rules.pass_over(state, row - first)
-                row += 1
-            _, state = rules.issue(state, origin - first, batch.rows[:, place], batch.base[:, place], origin + 1)
-    return state.warnings.record.whole_blocks()

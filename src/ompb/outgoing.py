@@ -2,59 +2,98 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
+from ompb.cohort import Cohort
+from ompb.core.arrays import Array, namespace, reshaped
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
 from ompb.times import Stamp
-from ompb.types import Alert, Floats, Forecast
+from ompb.types import Alert, Forecast
 
-_LEVELS = np.asarray(LEVELS)
-_LEVELS.flags.writeable = False
+TRACKED = np.asarray(LEVELS)
+TRACKED.flags.writeable = False
+
+
+class InUnits(NamedTuple):
+    """What was issued for S series, in the user's units; see `ompb.Forecast`."""
+
+    mean: Array  # (S, H, C)
+    base: Array  # (S, H, C)
+    gate: Array  # (S, C)
+    novelty: Array | None  # (S, C)
+    sd: Array  # (S, H, C)
+    multipliers: Array  # (S, 2, levels, H, C), or H = 1 for all leads
+    expected_error: Array  # (S, C)
+
+
+def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
+    """What was issued around base forecasts (S, H, C)."""
+    xp, scale = namespace(base), cohort.scaler.scale
+    series, _, channels = base.shape
+
+    def by_series(lanes: Array) -> Array:
+        return reshaped(lanes, (series, channels, *lanes.shape[1:]))
+
+    gate = by_series(issued.gate)
+    moved = base + scale * by_series(issued.correction).mT
+    widths = xp.permute_dims(by_series(issued.half_widths), (0, 2, 3, 1))
+    per_series = scale if scale.ndim == 1 else scale[:, 0]
+    return InUnits(
+        # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
+        mean=xp.where(gate[:, None] > 0, moved, base),
+        base=base,
+        gate=gate,
+        novelty=None if issued.novelty is None else by_series(issued.novelty),
+        sd=scale * by_series(issued.sd).mT,
+        multipliers=reshaped(widths, (series, 2, len(LEVELS), -1, channels)),
+        expected_error=per_series * by_series(issued.expected_error),
+    )
 
 
 def forecast_of(
-    cal: Calibrator,
+    cohort: Cohort,
     origin: int,
     stamp: Stamp | None,
-    base: Floats,
+    base: Array,
     issued: Issued,
-    hidden: NDArray[np.bool_] | None,
+    hidden: Array | None,
     alerts: tuple[Alert, ...],
+    replaced: int | None,
 ) -> Forecast:
-    """The forecast issued with row ``origin``, around a base forecast (H, C)."""
-    moved = base + cal.scale * issued.correction.T
-    # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-    mean = np.where(issued.gate > 0, moved, base)
-    sd = cal.scale * issued.sd.T
-    widths = np.moveaxis(issued.half_widths, 0, -1).reshape(2, len(LEVELS), -1, cal.channels)
-    expected = cal.scale * issued.expected_error
-    for array in (mean, base, issued.gate, sd, widths, expected, issued.novelty):
+    """The forecast of a single series, issued with row ``origin`` around a base forecast (1, H, C)."""
+    cal = cohort.cal
+    units = InUnits(*(None if every is None else every[0] for every in in_units(cohort, base, issued)))
+    for array in units:
         if array is not None:
             array.flags.writeable = False
     return Forecast(
         origin=origin,
         times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
-        mean=mean,
-        base=base,
-        gate=issued.gate,
-        novelty=issued.novelty,
-        sd=sd,
-        levels=_LEVELS,
-        multipliers=widths,
+        mean=units.mean,
+        base=units.base,
+        gate=units.gate,
+        novelty=units.novelty,
+        sd=units.sd,
+        levels=TRACKED,
+        multipliers=units.multipliers,
         bounds=cal.bounds,
-        expected_error=expected,
+        expected_error=units.expected_error,
         certificate=None if issued.certificate is None else cal.certificate(issued.certificate),
         hidden=() if hidden is None else tuple(cal.names[place] for place in np.flatnonzero(hidden)),
         warnings=alerts,
+        replaced=replaced,
     )
 
 
-def alerts_of(cal: Calibrator, online: OnlineState, row: int, stamp: Stamp | None) -> tuple[Alert, ...]:
-    """The warnings in force at the newest row, of that time if rows have times; strongest first."""
+def alerts_of(
+    cal: Calibrator, online: OnlineState, row: int, stamp: Stamp | None, series: int = 0
+) -> tuple[Alert, ...]:
+    """A series' warnings in force at the newest row, of that time if rows have times; strongest first."""
     return tuple(
         Alert(
             signal=one.signal,
@@ -64,5 +103,5 @@ def alerts_of(cal: Calibrator, online: OnlineState, row: int, stamp: Stamp | Non
             channels=tuple(cal.names[place] for place in np.flatnonzero(2 * one.parts >= one.parts.max())),
             rows_between=rows_between(one.excess),
         )
-        for one in cal.online.warnings.in_force(online.warnings, row)
+        for one in cal.online.warnings.in_force(online.warnings, row, series)
     )

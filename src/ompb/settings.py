@@ -100,6 +100,15 @@ class Settings:
                 raise OptionError(f"unknown option {name!r}; {hint}Accepted: {', '.join(known)}.")
         return cls(**options)
 
+    def changed(self) -> str:
+        """The options that are not at their defaults, in words; empty if all are.
+
+        >>> Settings.of(gate="open").changed()
+        'gate = open'
+        """
+        default = dataclasses.asdict(Settings())
+        return ", ".join(f"{k} = {v}" for k, v in dataclasses.asdict(self).items() if v != default[k])
+
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
@@ -109,9 +118,9 @@ class Settings:
             raise checks.refuse("cautions", self.cautions, f"one for each of gate_discounts = {self.gate_discounts}")
         _require_ordered(self.lower, self.upper)
 
-    def member_options(self) -> MemberOptions:
-        """For the members."""
-        return MemberOptions(self.discounts, self.anchor, self.patience, self.spans, self.posterior_scale)
+    def member_options(self, spans: tuple[int, ...] = ()) -> MemberOptions:
+        """For the members, of which the memory keeps these spans."""
+        return MemberOptions(self.discounts, self.anchor, self.patience, spans, self.posterior_scale)
 
     def gate_options(self) -> GateOptions:
         """For the gate."""

@@ -75,6 +75,11 @@ class Shape:
         return None if self.dims == ANY_SHAPE else tuple(Dim(text) for text in self.dims.split())
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A part of a file whose named sizes are its own, and whose arrays may all be float32 where float64 is declared."""
+
+
 class Tagged:
     """Base of classes that a file names by a word, since a field may hold any of them.
 

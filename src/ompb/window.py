@@ -1,57 +1,85 @@
-"""The newest rows of a stream, as they came and with missing cells filled."""
+"""The newest rows of S series, as they came and with missing cells filled."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ompb.core.arrays import Array, has_all, namespace
 from ompb.shapes import Shape
 from ompb.types import Floats
 from ompb.windows import fill_forward
+
+# The row in which a value was known that was never known: before all rows, those of a history among them.
+NEVER = -(2**62)
 
 
 class Window(NamedTuple):
     """The rows that are remembered; those before the stream began count as missing."""
 
-    known: Annotated[Floats, Shape("kept N", nan=True)]  # as they were believed, NaN = missing: (kept, C)
-    filled: Annotated[Floats, Shape("kept N")]  # with missing cells filled: (kept, C)
-    before: Annotated[Floats, Shape("N")]  # filled values of the row before them: (C,)
-    before_row: Annotated[NDArray[np.int64], Shape("N", dtype="int64")]  # the rows those were known in, or -1: (C,)
+    known: Annotated[Array, Shape("S kept C", nan=True)]  # as they were believed, NaN = missing: (S, kept, C)
+    filled: Annotated[Array, Shape("S kept C")]  # with missing cells filled: (S, kept, C)
+    before: Annotated[Array, Shape("S C")]  # filled values of the row before them: (S, C)
+    before_row: Annotated[Array, Shape("S C", dtype="int64")]  # rows those were known in, or NEVER: (S, C)
 
     @classmethod
     def empty(cls, rows: int, centre: Floats) -> Window:
-        """No row yet: the source mean stands in."""
-        known = np.full((rows, len(centre)), np.nan)
-        return cls(known, np.tile(centre, (rows, 1)), centre, np.full(len(centre), -1))
+        """No row yet: the source mean (S, C) stands in."""
+        known = np.full((len(centre), rows, centre.shape[1]), np.nan)
+        return cls(known, np.repeat(centre[:, None], rows, axis=1), np.array(centre), _never(centre))
 
     @classmethod
     def of(cls, history: Floats, rows: int, centre: Floats) -> Window:
-        """After the rows (T, C) of a history, NaN where missing."""
-        unknown = np.full((rows + 1, len(centre)), np.nan)
-        known = np.concatenate([unknown, history])
-        filled = fill_forward(known, centre)
-        return cls(known[-rows:], filled[-rows:], filled[-rows - 1], np.full(len(centre), -1))
+        """After the rows (S, T, C) of a history, NaN where missing."""
+        return cls.newest(rows, history, -1, centre, _never(centre))
 
-    def with_row(self, rows: int, values: Floats) -> Window:
-        """Once ``values`` (C,) is the newest row, the one of index ``rows``."""
-        oldest = rows - len(self.known)
+    @classmethod
+    def newest(cls, rows: int, known: Floats, last: int, before: Floats, before_row: NDArray[np.int64]) -> Window:
+        """The newest ``rows`` of known ones (S, T, C), of which the last has index ``last``; those lacking are missing.
+
+        ``before`` (S, C) was known in the rows ``before_row`` (S, C), before all of them.
+        """
+        series, length, channels = known.shape
+        known = np.concatenate([np.full((series, max(rows - length, 0), channels), np.nan), known], axis=1)
+        filled, gone = fill_forward(known, before), max(length - rows, 0)
+        if gone:
+            indices = np.arange(last + 1 - length, last + 1 - rows)[:, None]
+            known_in = np.where(np.isnan(known[:, :gone]), NEVER, indices).max(axis=1)
+            before, before_row = filled[:, gone - 1], np.maximum(before_row, known_in)
+        return cls(known[:, gone:], filled[:, gone:], before, before_row)
+
+    def with_row(self, row: int, values: Array) -> Window:
+        """Once ``values`` (S, 1, C) is the newest row, the one of that index."""
+        xp = namespace(values)
+        absent = xp.isnan(self.known[:, 0])
+        oldest = row - int(self.known.shape[1])
         return Window(
-            np.concatenate([self.known[1:], values[None]]),
-            np.concatenate([self.filled[1:], np.where(np.isnan(values), self.filled[-1], values)[None]]),
-            self.filled[0],
-            np.where(np.isnan(self.known[0]), self.before_row, oldest),
+            xp.concat([self.known[:, 1:], values], axis=1),
+            xp.concat([self.filled[:, 1:], xp.where(xp.isnan(values), self.filled[:, -1:], values)], axis=1),
+            self.filled[:, 0],
+            self.before_row if has_all(absent) else xp.where(absent, self.before_row, oldest),
         )
 
-    def revised(self, age: int, row: int, values: Floats) -> Window:
-        """Once the known cells of row ``row``, which is ``age`` rows old, are ``values``."""
-        place = len(self.known) - 1 - age
+    def revised(self, age: int, row: int, values: Array) -> Window:
+        """Once the known cells of row ``row``, which is ``age`` rows old, are ``values`` (S, C)."""
+        xp = namespace(values)
+        place = int(self.known.shape[1]) - 1 - age
         known, before, before_row = self.known, self.before, self.before_row
         if place >= 0:
-            known = known.copy()
-            known[place] = np.where(np.isnan(values), known[place], values)
+            known = xp.asarray(known, copy=True)
+            known[:, place] = xp.where(xp.isnan(values), known[:, place], values)
         else:  # the newest known cell before the window fills its first ones
-            newer = ~np.isnan(values) & (row >= before_row)
-            before, before_row = np.where(newer, values, before), np.where(newer, row, before_row)
-        return Window(known, fill_forward(known, before), before, before_row)
+            newer = ~xp.isnan(values) & (row >= before_row)
+            before, before_row = xp.where(newer, values, before), xp.where(newer, row, before_row)
+        filled = fill_forward(_on_host(known), _on_host(before))
+        return Window(known, xp.asarray(filled, dtype=known.dtype, device=known.device), before, before_row)
+
+
+def _never(like: Floats) -> NDArray[np.int64]:
+    return np.full(like.shape, NEVER)
+
+
+def _on_host(array: Any) -> Floats:
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()

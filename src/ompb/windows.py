@@ -44,15 +44,15 @@ def outcomes_at(rows: NDArray[np.floating], origins: Origins, horizon: int) -> F
 
 
 def fill_forward(values: Floats, before: Floats) -> Floats:
-    """Each missing cell of (T, C) takes the last known value above it; ``before`` (C,) stands above the first row.
+    """Each missing cell of (..., T, C) takes the last known value above it; ``before`` (..., C) is above the first row.
 
     >>> fill_forward(np.asarray([[np.nan], [2.0], [np.nan]]), np.asarray([7.0])).ravel()
     array([7., 2., 2.])
     """
-    stacked = np.concatenate([before[None], values])
-    last = np.where(np.isnan(stacked), 0, np.arange(len(stacked))[:, None])
-    np.maximum.accumulate(last, axis=0, out=last)
-    return np.asarray(np.take_along_axis(stacked, last, axis=0)[1:])
+    stacked = np.concatenate([before[..., None, :], values], axis=-2)
+    last = np.where(np.isnan(stacked), 0, np.arange(stacked.shape[-2])[:, None])
+    np.maximum.accumulate(last, axis=-2, out=last)
+    return np.asarray(np.take_along_axis(stacked, last, axis=-2)[..., 1:, :])
 
 
 def complete_starts(missing: NDArray[np.bool_], span: int, what: str) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from ompb.core.members.regression import WindowRegression
 from ompb.core.mixture import States
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.errors import OptionError
-from ompb.fitting import SPREAD
+from ompb.learning import SPREAD
 from ompb.types import Certificate, Floats
 
 CONTEXT, HORIZON, CHANNELS, SEASON, ROWS = 12, 5, 2, 6, 480
@@ -240,7 +240,7 @@ def law_of(stream: Stream) -> tuple[Law, Floats]:
     *others, heads = online.members
     assert others == [None] * FIRST_HEAD
     assert isinstance(heads, Posterior)
-    gate = stream._calibrator.online.gate
+    gate = stream._cohort.cal.online.gate
     return Law(heads), np.asarray(gate.opinion(online.gate, None).weights)
 
 
@@ -640,8 +640,8 @@ def test_every_term_of_the_first_certificate(kind: str, factor: float, mode: Any
         "windows": len(certificate_origins()),
         "delta": 0.1,
         "kl": 0.0,
-        "tau_y": scales.tau_y,
-        "tau_d": scales.tau_d,
+        "tau_y": float(scales.tau_y[0]),
+        "tau_d": float(scales.tau_d[0]),
     }
     for name, value in expected.items():
         assert getattr(certificate, name) == pytest.approx(float(value), rel=1e-9), name

@@ -9,7 +9,6 @@ import pytest
 
 from ompb.core.arrays import quantile
 from ompb.core.evidence import LEAST, Evidence, EvidenceOptions, EvidenceState, Novelty, Usual
-from ompb.core.features import FeatureMap
 from ompb.core.members.memory import Memory, Span
 from ompb.types import Floats
 
@@ -22,7 +21,7 @@ def random_memory(lanes: int, horizon: int, *lengths: int) -> Memory:
     rng = np.random.default_rng(0)
     return Memory(
         tuple(
-            Span(rng.normal(size=(rows, 3)), rng.normal(size=(3, horizon)), rng.normal(size=(lanes, 3, horizon)))
+            Span(rng.normal(size=(1, rows, 3)), rng.normal(size=(1, 3, horizon)), rng.normal(size=(lanes, 3, horizon)))
             for rows in lengths
         )
     )
@@ -41,17 +40,16 @@ def test_novelty_is_the_mean_squared_distance_over_what_is_usual() -> None:
 
 
 def test_what_is_usual_is_exceeded_in_one_window_of_a_hundred() -> None:
-    lanes, windows, context, horizon = 2, 301, 6, 4
+    lanes, windows, horizon = 2, 301, 4
     rng = np.random.default_rng(1)
     memory = random_memory(lanes, horizon, 6, 12)
     rows, base = rng.normal(size=(lanes, windows, 12)), rng.normal(size=(lanes, windows, horizon))
-    features = FeatureMap.build(np.arange(float(horizon)), None, context, 3, use_profile=True)
-    spread = Usual.of(memory, features, rows, base).spread
+    spread = Usual.of(memory, rows, base).spread
     for lane in range(lanes):
         for place, span in enumerate(memory.spans):
             gaps = []
             for n in range(windows):
-                said = rows[lane, n, -span.rows :] @ span.reads @ span.pooled
+                said = rows[lane, n, -span.rows :] @ span.reads[0] @ span.pooled[0]
                 gaps.append(np.mean((base[lane, n] - said) ** 2))
             # of 301 ordered gaps the 99 % one lies at place 297 of 0 .. 300, with three above it
             assert spread[lane, place] == pytest.approx(sorted(gaps)[297])
@@ -61,8 +59,7 @@ def test_a_forecaster_that_is_the_memory_stays_finite() -> None:
     memory = random_memory(1, 4, 6)
     rows = np.random.default_rng(2).normal(size=(1, 50, 6))
     base = memory.spans[0].forecasts(rows)[..., :4]
-    features = FeatureMap.build(np.arange(4.0), None, 6, 3, use_profile=True)
-    np.testing.assert_array_equal(Usual.of(memory, features, rows, base).spread, [[LEAST]])
+    np.testing.assert_array_equal(Usual.of(memory, rows, base).spread, [[LEAST]])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.99, 1.0])

@@ -12,7 +12,7 @@ LEADS = 1 / np.arange(1, 4)
 
 def test_the_ratio_follows_errors_in_their_issued_standard_deviations() -> None:
     chance = np.random.default_rng(0)
-    expected = ExpectedErrors(LEADS)
+    expected = ExpectedErrors(LEADS, 1)
     state, ratio = expected.start(np.zeros((2, 3))), [GAUSSIAN, GAUSSIAN]
     for _ in range(40):
         sd = chance.uniform(0.5, 2.0, size=(2, 3))
@@ -27,7 +27,7 @@ def test_the_ratio_follows_errors_in_their_issued_standard_deviations() -> None:
 
 
 def test_before_any_outcome_it_is_that_of_gaussian_errors() -> None:
-    expected = ExpectedErrors(LEADS)
+    expected = ExpectedErrors(LEADS, 1)
     assert np.allclose(expected.of(expected.start(np.zeros((1, 3))), np.full((1, 3), 2.0)), 2 * math.sqrt(2 / math.pi))
 
 

@@ -178,7 +178,8 @@ def test_two_speeds_are_what_the_equations_say(mode: GateMode) -> None:
         twin.hear(row, said, observed)
         if row in late:
             before, labels = late[row]
-            learner.state = learner.rules.learn_late(learner.state, before * labels[:, None], labels, age=3)
+            losses = learner.rules.losses(before * labels[:, None], labels)
+            learner.state = learner.rules.learn_late(learner.state, *losses, age=3)
             twin.hear(row - 3, before, labels)
     assert opened > 10
     if mode != "open":
@@ -244,9 +245,22 @@ def test_late_errors_count_less_by_their_age() -> None:
         on_time.state = on_time.rules.learn(on_time.state, row, EVERY_LEAD)
     late.state = late.rules.learn(late.state, *nothing)
     late.state = late.rules.learn(late.state, told[1], EVERY_LEAD)
-    late.state = late.rules.learn_late(late.state, told[0], EVERY_LEAD, age=1)
+    late.state = late.rules.learn_late(late.state, *late.rules.losses(told[0], EVERY_LEAD), age=1)
     for one, other in zip(late.state, on_time.state, strict=True):
         np.testing.assert_allclose(one, other)
+
+
+def test_two_sums_of_forecasts_give_the_losses_of_any_value() -> None:
+    rng = np.random.default_rng(7)
+    rules, forecasts = gate().rules, 50 + rng.normal(size=(LANES, VOICES + SPEEDS, HORIZON))
+    spoken = np.asarray([[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]])
+    values, centre = np.asarray([51.0, 47.0]), np.asarray([50.3, 49.0])
+    sums = rules.late_sums(forecasts, centre, spoken)
+    told = rules.losses((values[:, None, None] - forecasts) * spoken[:, None], spoken)
+    for one, other in zip(rules.late_losses(sums, values, centre, spoken), told, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    for one in rules.late_losses(sums, np.full(2, np.nan), centre, 0 * spoken):
+        np.testing.assert_array_equal(one, 0.0)
 
 
 def test_a_row_of_few_leads_counts_as_much_as_any() -> None:

@@ -14,6 +14,7 @@ from ompb.core.intervals import (
     REACH,
     SHORTEST,
     SOURCE_ROWS,
+    SOURCE_SHARE,
     TILT,
     Conformal,
     ConformalState,
@@ -238,3 +239,16 @@ def test_skewed_errors_are_covered_on_each_side() -> None:
     later = shares[2000:].mean(axis=0)[:, LEVELS.index(0.95)]
     np.testing.assert_allclose(later, 0.025, atol=0.005)
     assert moved[1, LEVELS.index(0.95)] > 0.1 > 0 > moved[0, LEVELS.index(0.95)]
+
+
+@pytest.mark.parametrize(("leads", "worth"), [(1, SOURCE_ROWS), (24, SOURCE_ROWS), (96, SOURCE_SHARE * 96)])
+def test_the_source_is_worth_more_rows_at_a_long_horizon(leads: int, worth: float) -> None:
+    variance = np.ones((2, leads))
+    rule = Conformal(IntervalOptions(), variance)
+    state = rule.start(variance)
+    error, observed = np.zeros((2, leads)), np.zeros((2, leads))
+    error[:, 0], observed[:, 0] = 3.0, 1.0
+    half_widths = rule.issued(state)
+    after = rule.learn(state, Matured(error, observed, np.ones_like(error), half_widths, np.ones_like(error)))
+    # a plain mean of the source's variance, so many times, and of one squared error of 9
+    np.testing.assert_allclose(after.variance[:, 0], (worth + 9.0) / (worth + 1))

@@ -10,8 +10,9 @@ import pytest
 from ompb.core.features import FeatureMap
 from ompb.core.members import memory as module
 from ompb.core.members.contract import MemberOptions
-from ompb.core.members.memory import JUDGED, NAMES, POOLED, RANK, RIDGE, WEIGHT, Memory
-from ompb.core.members.slides import slid_products, slides
+from ompb.core.members.memory import NAMES, POOLED, RANK, RIDGE, WEIGHT, Memory, fit_span
+from ompb.core.members.slides import slid_products
+from ompb.core.members.spans import JUDGED, lengths_that_pay, span_lengths
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON = 12, 3, 6
@@ -28,8 +29,11 @@ def learned(
     season: int | None = SEASON,
     outcomes: Floats | None = None,
 ) -> Memory:
-    learner = Memory.learner(features(horizon, season), MemberOptions(spans=spans))
-    learner.read(rows, rows if outcomes is None else outcomes)
+    filled, known = rows[None], (rows if outcomes is None else outcomes)[None]
+    seen = features(horizon, season)
+    (lengths,) = lengths_that_pay(seen, filled, known, span_lengths(CONTEXT, season, spans))
+    learner = Memory.learner(seen, MemberOptions(spans=lengths))
+    learner.read(filled, known)
     member = learner.finish()
     assert isinstance(member, Memory)
     return member
@@ -75,24 +79,12 @@ def ridge_solution(rows: Floats, length: int, horizon: int, season: int | None) 
 )
 def test_products_of_all_windows(lanes: int, rows: int, length: int, ahead: int) -> None:
     values = np.random.default_rng(0).normal(3.0, size=(lanes, rows))
-    expected = np.zeros((length, length + ahead))
-    for lane in values:
+    expected = np.zeros((lanes, length, length + ahead))
+    for lane in range(lanes):
         for start in range(rows - length - ahead + 1):
-            whole = lane[start : start + length + ahead]
-            expected += np.outer(whole[:length], whole)
+            whole = values[lane, start : start + length + ahead]
+            expected[lane] += np.outer(whole[:length], whole)
     np.testing.assert_allclose(slid_products(values, length, ahead), expected, rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("block", [1, 4, 100])
-def test_slides_are_all_windows_in_order(block: int) -> None:
-    rng = np.random.default_rng(1)
-    rows, outcomes = rng.normal(size=(2, 30)), rng.normal(size=(2, 30))
-    parts = list(slides(rows, outcomes, 5, 3, block))
-    windows, ahead = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
-    assert windows.shape[1] == 23
-    for start in range(23):
-        np.testing.assert_array_equal(windows[:, start], rows[:, start : start + 5])
-        np.testing.assert_array_equal(ahead[:, start], outcomes[:, start + 5 : start + 8])
 
 
 @pytest.mark.parametrize("season", [SEASON, None, 5])
@@ -117,7 +109,7 @@ def test_with_more_leads_than_its_rank_it_is_the_nearest_to_the_ridge_solution()
     horizon = RANK + 8
     rows = series(1, 2, 300)
     (span,) = learned(rows, (1,), horizon).spans
-    assert span.pooled.shape == (min(RANK, CONTEXT) + 1, horizon)
+    assert span.pooled.shape == (1, min(RANK, CONTEXT) + 1, horizon)
     solution, ridged = ridge_solution(rows, CONTEXT, horizon, SEASON)
     root = np.linalg.cholesky(ridged)
     left, values, right = np.linalg.svd(root.T @ solution, full_matrices=False)
@@ -152,7 +144,7 @@ def test_in_the_channels_own_the_pooled_one_counts_as_so_many_windows() -> None:
     subspace = np.linalg.lstsq(np.concatenate([x for x, _, _ in parts]), np.concatenate(seen_by(span, parts)))[0]  # U
     per_window = subspace.T @ ridged @ subspace / windows
     prior = math.sqrt(POOLED) * np.linalg.cholesky(per_window).T
-    pooled = span.pooled[:-1]
+    pooled = span.pooled[0, :-1]
     for n, ((_, _, y), phi) in enumerate(zip(parts, seen_by(span, parts), strict=True)):
         inputs, targets = np.concatenate([phi, prior]), np.concatenate([y, prior @ pooled])
         np.testing.assert_allclose(span.own[n, :-1], np.linalg.lstsq(inputs, targets)[0], rtol=1e-6, atol=1e-8)
@@ -162,7 +154,7 @@ def test_in_the_channels_own_the_pooled_one_counts_as_so_many_windows() -> None:
 
 def seen_by(span: module.Span, parts: list[tuple[Floats, Floats, Floats]]) -> list[Floats]:
     """The features x U of the windows of each lane."""
-    return [np.asarray((x + levels[:, None]) @ span.reads)[:, :-1] for x, levels, _ in parts]
+    return [np.asarray((x + levels[:, None]) @ span.reads[0])[:, :-1] for x, levels, _ in parts]
 
 
 def test_missing_labels_are_not_learned_and_missing_inputs_are_filled() -> None:
@@ -176,13 +168,13 @@ def test_missing_labels_are_not_learned_and_missing_inputs_are_filled() -> None:
     windows = sum(len(x) for x, _, _ in parts)
     phis = seen_by(span, parts)
     for lead in range(HORIZON):
-        total, count = np.zeros(span.pooled.shape[0] - 1), 0
+        total, count = np.zeros(span.pooled.shape[1] - 1), 0
         for n, ((_, _, y), phi) in enumerate(zip(parts, phis, strict=True)):
             for place in range(len(y)):
                 if np.isfinite(known[n, place + CONTEXT + lead]):
                     total += phi[place] * y[place, lead]
                     count += 1
-        np.testing.assert_allclose(span.pooled[:-1, lead], total * windows / count, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(span.pooled[0, :-1, lead], total * windows / count, rtol=1e-8, atol=1e-8)
         assert count < windows
 
 
@@ -196,18 +188,6 @@ def test_a_level_shift_of_all_rows_moves_the_forecast_by_as_much() -> None:
     np.testing.assert_allclose(moved, still + 7.0, atol=1e-9)
     # and the base forecast has no part in it
     np.testing.assert_allclose(memory.see(view(newest, base + 3.0)), still - 3.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("block", [1, 17])
-def test_blocks_of_any_size_teach_the_same(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = series(6, 2, 150)
-    whole = learned(rows, (1, 2))
-    monkeypatch.setattr(module, "BLOCK", block)
-    parts = learned(rows, (1, 2))
-    for one, other in zip(whole.spans, parts.spans, strict=True):
-        np.testing.assert_array_equal(one.reads, other.reads)
-        np.testing.assert_allclose(one.pooled, other.pooled, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(one.own, other.own, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +215,32 @@ def test_spans_that_pay_are_successive_records(seed: int, rows: int, period: flo
             least = np.mean(errors)
             records.append(length)
     assert [span.rows for span in learned(values, multiples).spans] == records
+
+
+@pytest.mark.parametrize("at_once", [1, 4_000_000])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_series_learned_together_are_those_learned_alone(
+    channels: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit: what each says, and which of its spans pay."""
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    monkeypatch.setattr(module, "BLOCK", 50)
+    many = np.stack([series(seed, channels, 300, 60.0) for seed in range(6)])
+    missing = np.where(np.random.default_rng(1).uniform(size=many.shape) < 0.02, np.nan, many)
+    lengths = span_lengths(CONTEXT, SEASON, (1, 2, 4, 6))
+    together = lengths_that_pay(features(), many, missing, lengths)
+    assert len(set(together)) > 1
+    windows = np.random.default_rng(2).normal(size=(6 * channels, 5, 2 * CONTEXT))
+    both = fit_span(features(), many, missing, 2 * CONTEXT)
+    said = both.forecasts(windows).reshape(6, channels, 5, -1)
+    for one in range(6):
+        alone = many[one : one + 1], missing[one : one + 1]
+        assert lengths_that_pay(features(), *alone, lengths) == [together[one]]
+        span = fit_span(features(), *alone, 2 * CONTEXT)
+        np.testing.assert_array_equal(both.reads[one], span.reads[0])
+        np.testing.assert_array_equal(both.pooled[one], span.pooled[0])
+        np.testing.assert_array_equal(said[one], span.forecasts(windows.reshape(6, channels, 5, -1)[one]))
+    assert np.abs(both.reads[0] - both.reads[1]).max() > 1e-3
 
 
 def test_some_spans_pay_and_some_do_not() -> None:

@@ -236,7 +236,7 @@ EVERY = 4  # outcomes between two looks at the bound
 def realised_paths(losses: Floats, *deltas: float) -> list[Floats]:
     """The bounds after every fourth outcome, (streams, m / 4), by the rules a stream uses: one lead, one channel."""
     streams, m = losses.shape
-    rules = RealisedRisks(channels=1, tau=2.0, patience=0)
+    rules = RealisedRisks(channels=1, tau=np.asarray([2.0]), patience=0)
     state = rules.start(np.zeros((streams, 1)))
     looks: list[list[Floats]] = [[] for _ in deltas]
     for row in range(1, m + 2):  # an outcome counts once the next row is there
@@ -269,7 +269,7 @@ def test_realised_risk_of_every_forecast_holds_though_their_outcomes_overlap(del
     """Horizons of six rows: each origin counts."""
     horizon, m = 6, 240
     losses, means = overlapping(STREAMS, m, horizon, 8)
-    rules = RealisedRisks(channels=1, tau=1.0, patience=2)
+    rules = RealisedRisks(channels=1, tau=np.asarray([1.0]), patience=2)
     state = rules.start(np.zeros((STREAMS, horizon)))
     violated, outcomes = np.zeros(STREAMS, dtype=bool), 0
     for row in range(1, m):
@@ -305,7 +305,7 @@ def test_realised_risk_follows_every_outcome(patience: int) -> None:
     heard[:3] = 0.0  # nothing was issued before row 2
     heard[3, :, 1:], heard[4, :, 2:] = 0.0, 0.0
     heard[20:24] = 0.0  # an outcome of which nothing is known
-    rules = RealisedRisks(channels=2, tau=1.5, patience=patience)
+    rules = RealisedRisks(channels=2, tau=np.asarray([1.5]), patience=patience)
     state = rules.start(np.zeros((2, horizon)))
     for row in range(rows):
         state = rules.learn(state, row, errors[row] * heard[row], heard[row])

@@ -130,10 +130,22 @@ def test_observe(age: int) -> None:
     stream = stepped(rows[:count])
 
     def observed(s: ompb.Stream) -> bool:
-        return bool(np.isfinite(s._state.window.known[-1 - age]).all())
+        return bool(np.isfinite(s._state.window.known[0, -1 - age]).all())
 
     lines = hurt_everywhere(stream, lambda s: s.observe(late, target()[late]), observed, rows[count:])
     assert lines > 30
+
+
+def test_replace() -> None:
+    """The old model or the new one, each with its own calibrator."""
+
+    def nearer(windows: Floats) -> Floats:
+        return last_season(windows)[:, :-1]
+
+    rows, other = rows_with_holes(60 + TURNED_OVER), fit(nearer, horizon=HORIZON - 1)
+    stream = stepped(rows[:60])
+    lines = hurt_everywhere(stream, lambda s: s.replace(nearer, other), lambda s: s._cohort.cal is other, rows[60:], 3)
+    assert lines > 400
 
 
 def test_another_row_may_follow_an_interrupted_one() -> None:

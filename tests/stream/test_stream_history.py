@@ -285,6 +285,15 @@ def test_saved_while_the_memory_grows_it_goes_on_bit_for_bit(at: int, history: i
     assert saved(stream) == saved(loaded)
 
 
+@pytest.mark.parametrize("after", [1, 30])
+def test_saved_when_rows_of_history_have_left_the_window(after: int, tmp_path: Path) -> None:
+    stream = calibrator().stream(last_season, history=rows()[:90])
+    for row in rows()[90 : 90 + after]:
+        stream.step(row)
+    stream.save(tmp_path / "stream.ompb")
+    assert saved(ompb.Stream.load(tmp_path / "stream.ompb", calibrator(), last_season)) == saved(stream)
+
+
 def test_a_late_row_that_only_memory_still_sees() -> None:
     """It is too old to be learned, and out of the forecaster's window; the memory reads it as if it had been known."""
     cal, late = calibrator(), 30

@@ -140,6 +140,7 @@ def forecast_with(multipliers: Floats, bounds: Floats | None = None, mean: float
         certificate=None,
         hidden=(),
         warnings=(),
+        replaced=None,
     )
 
 

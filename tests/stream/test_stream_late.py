@@ -124,7 +124,7 @@ def test_a_revision_is_seen_but_not_learned_again() -> None:
     learned = head(stream).mean.copy()
     stream.observe(99, target()[99] + 1)
     np.testing.assert_array_equal(head(stream).mean, learned)
-    np.testing.assert_array_equal(stream._state.window.filled[-1], target()[99] + 1)
+    np.testing.assert_array_equal(stream._state.window.filled[0, -1], target()[99] + 1)
 
 
 def test_labels_that_never_come_take_no_room(tmp_path: Any) -> None:

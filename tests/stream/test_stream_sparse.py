@@ -28,8 +28,9 @@ from ompb.core.members.head import Heads, SourceHead
 from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError
-from ompb.fitting import REHEARSED, SPREAD, evenly, one_of_every
+from ompb.learning import SPREAD, evenly, one_of_every
 from ompb.query import Query
+from ompb.rehearsal import REHEARSED
 from ompb.types import Floats
 from ompb.windows import sliding
 

@@ -169,7 +169,7 @@ def test_a_late_row_is_found_by_its_time() -> None:
 def test_a_file_keeps_the_time(tmp_path: Path) -> None:
     stream = timed(40)
     stream.save(tmp_path / "stream")
-    stream._calibrator.save(tmp_path / "cal")
+    stream._cohort.cal.save(tmp_path / "cal")
     cal = ompb.Calibrator.load(tmp_path / "cal")
     loaded = ompb.Stream.load(tmp_path / "stream", cal, last_season)
     with pytest.raises(TimeOrderError):

@@ -74,7 +74,7 @@ def test_a_change_is_found_and_one_episode(kind: str) -> None:
     stream = calm()
     assert stream.warnings() == ()
     issued = [stream.step(row) for row in changed(kind)]
-    found = episodes(forecast for forecast in issued if forecast is not None)
+    found = episodes(forecast.warnings for forecast in issued if forecast is not None)
     assert len(found) >= 1
     assert found[0].since - CALM < 24
     assert all(alert.rows_between >= calibrator().settings.warning_rows for alert in found[0].alerts)
@@ -142,7 +142,7 @@ def test_a_backtest_tells_of_the_same_warnings() -> None:
     stream = calibrator().stream(forecaster())
     issued = [forecast for forecast in map(stream.step, rows) if forecast is not None]
     told = [(e.since, e.newest, [a.signal for a in e.alerts]) for e in run.warnings]
-    assert told == [(e.since, e.newest, [a.signal for a in e.alerts]) for e in episodes(issued)]
+    assert told == [(e.since, e.newest, [a.signal for a in e.alerts]) for e in episodes(f.warnings for f in issued)]
     assert any(episode.since >= CALM for episode in run.warnings)
 
 

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ompb.errors import FormatError, OmpbError
-from ompb.shapes import ANY_SHAPE, DTYPES, Dim, Shape, Tagged
+from ompb.shapes import ANY_SHAPE, DTYPES, Apart, Dim, Shape, Tagged
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _Value = TypeVar("_Value")
@@ -131,6 +131,7 @@ class _Reading:
     arrays: Sequence[Array]
     taken: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
+    narrow: bool = False  # float32 will do for float64
 
     def value(self, hint: Any, node: Any, place: str) -> Any:
         """What a node is under a hint."""
@@ -156,10 +157,20 @@ class _Reading:
         for note in notes:
             if isinstance(note, Shape):
                 return self.array(note, node, place)
+            if isinstance(note, Apart):
+                return self.apart(hint, node, place)
         value = self.value(hint, node, place)
         for note in notes:
             if isinstance(note, Dim) and value is not None:
                 self.bind(note, len(value) if isinstance(value, tuple) else value, place)
+        return value
+
+    def apart(self, hint: Any, node: Any, place: str) -> Any:
+        """What a node is whose sizes are its own."""
+        outer = self.sizes, self.narrow
+        self.sizes, self.narrow = {}, True
+        value = self.value(hint, node, place)
+        self.sizes, self.narrow = outer
         return value
 
     def optional(self, options: tuple[Any, ...], node: Any, place: str) -> Any:
@@ -206,7 +217,8 @@ class _Reading:
             raise _wrong(place, node, f"the array {self.taken} of {len(self.arrays)}")
         array = self.arrays[self.taken]
         self.taken += 1
-        if array.dtype.name != shape.dtype:
+        narrower = self.narrow and (shape.dtype, array.dtype.name) == ("float64", "float32")
+        if array.dtype.name != shape.dtype and not narrower:
             raise FormatError(f"{place} is {_form(array)}; expected: {shape.dtype}")
         if shape.sizes is not None:
             if len(shape.sizes) != array.ndim:

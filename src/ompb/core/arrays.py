@@ -1,4 +1,4 @@
-"""The array type of the core, its namespace, and the one reduction that knows which lanes form a series."""
+"""The array type of the core, its namespace, and the reductions that know which lanes form a series."""
 
 from __future__ import annotations
 
@@ -35,11 +35,23 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-def quantile(values: Array, share: float) -> Array:
-    """The quantile along the last axis, interpolated linearly between order statistics."""
+def quantile(values: Array, share: float, known: Array | None = None) -> Array:
+    """The quantile along the last axis, interpolated linearly between order statistics; of those ``known``, if given.
+
+    >>> quantile(np.asarray([[1.0, 9.0, 2.0], [1.0, 9.0, 2.0]]), 0.5, np.asarray([[True] * 3, [True, False, True]]))
+    array([2. , 1.5])
+    """
     xp = namespace(values)
-    ordered = xp.sort(values, axis=-1)
-    place = share * (int(ordered.shape[-1]) - 1)
+    count = int(values.shape[-1])
+    if known is None or bool(xp.all(known)):
+        return _between(xp.sort(values, axis=-1), share * (count - 1))
+    ordered = xp.sort(xp.where(known, values, xp.inf), axis=-1)
+    counts = [int(one) for one in xp.sum(xp.astype(known, xp.int64), axis=-1)]
+    return xp.stack([_between(row[:some], share * (some - 1)) for row, some in zip(ordered, counts, strict=True)])
+
+
+def _between(ordered: Array, place: float) -> Array:
+    """What lies at a place that need not be whole, along the last axis."""
     lower = math.floor(place)
     upper = min(lower + 1, int(ordered.shape[-1]) - 1)
     return ordered[..., lower] + (place - lower) * (ordered[..., upper] - ordered[..., lower])
@@ -52,8 +64,68 @@ def contiguous(array: Array) -> Array:
     return copy
 
 
+def weighed(values: Array, weights: Array, channels: int) -> Array:
+    """The sums over the last axis of values (N, n) by weights (n,): (N,).
+
+    One product for each series: a single one over all lanes would round by their number, and no series may depend on
+    the company it is in.
+    """
+    lanes, terms = values.shape
+    by_series = reshaped(values, (lanes // channels, channels, terms))
+    return reshaped(namespace(values).matmul(by_series, weights), (lanes,))
+
+
+def dot(left: Array, right: Array) -> Array:
+    """The sums of products over the last axis, (...).
+
+    Other libraries than NumPy make of it a product of matrices for each number, of which there may be millions.
+    """
+    return np.vecdot(left, right) if type(left) is np.ndarray else namespace(left).sum(left * right, axis=-1)
+
+
+def product(left: Array, right: Array) -> Array:
+    """The products of matrices, lane by lane; in other libraries than NumPy a single one where all lanes share it.
+
+    NumPy's goes lane by lane in any case, which keeps each lane's digits.
+    """
+    if type(left) is np.ndarray:
+        return np.matmul(left, right)
+    while right.ndim > 2 and (right.shape[0] == 1 or right.stride()[0] == 0):
+        right = right[0]
+    return namespace(left).matmul(left, right)
+
+
+def has_none(marked: Array) -> bool:
+    """Whether no place is marked, where that can be asked in no time: on an accelerator nobody waits for the answer.
+
+    What follows from True may spare work, and must change no result.
+    """
+    return type(marked) is np.ndarray and not np.count_nonzero(marked)
+
+
+def has_all(marked: Array) -> bool:
+    """Whether every place is marked, in the same sense."""
+    return type(marked) is np.ndarray and np.count_nonzero(marked) == marked.size
+
+
+def tiny(like: Array) -> float:
+    """What keeps a logarithm or a ratio of zeros finite: far below any squared error of standardised data.
+
+    >>> tiny(np.zeros(1)), tiny(np.zeros(1, dtype="float32")) > 0
+    (1e-300, True)
+    """
+    return 1e-300 if like.dtype.itemsize == 8 else 1e-36
+
+
+def row_major(array: Array) -> Array:
+    """The same in row-major order, without a copy where it is already: products round by layout."""
+    return np.ascontiguousarray(array) if type(array) is np.ndarray else array.contiguous()
+
+
 def over_series(per_lane: Array, channels: int) -> Array:
-    """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...)."""
+    """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...); the array itself for one."""
+    if channels == 1:
+        return per_lane
     xp = namespace(per_lane)
     series, rest = per_lane.shape[0] // channels, tuple(per_lane.shape[1:])
     shares = _shares(channels, xp, per_lane.dtype, per_lane.device)

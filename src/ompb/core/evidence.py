@@ -19,8 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, contiguous, namespace, quantile, zeros
-from ompb.core.features import FeatureMap
+from ompb.core.arrays import Array, contiguous, dot, has_none, namespace, quantile, zeros
 from ompb.core.members.memory import Memory
 from ompb.shapes import Shape
 
@@ -47,13 +46,12 @@ class Usual:
     spread: Annotated[Array, Shape("N spans", positive=True)]  # s of each span of the memory
 
     @classmethod
-    def of(cls, memory: Memory, features: FeatureMap, rows: Array, base: Array) -> Usual:
+    def of(cls, memory: Memory, rows: Array, base: Array) -> Usual:
         """From windows that nothing was learned from: their newest rows (N, n, R) and base forecasts (N, n, H)."""
         xp = namespace(base)
         spreads = []
         for span in memory.spans:
-            view = features.view(rows, base, (span.rows,) * int(base.shape[1]))
-            gaps = mean_square(memory.see(view)[..., : features.horizon])
+            gaps = mean_square(span.pooled_forecasts(rows) - base)
             spreads.append(xp.maximum(quantile(gaps, RARE), LEAST))
         return cls(contiguous(xp.stack(spreads, axis=-1)))
 
@@ -95,7 +93,7 @@ class Evidence:
         """A forecast of that novelty (N,) was issued: an episode begins, goes on, or comes nearer to its end."""
         xp = namespace(novelty)
         is_new = novelty > 1
-        if not int(xp.count_nonzero(is_new)):
+        if has_none(is_new):
             return EvidenceState(state.began, state.heard, state.calm + 1)
         begins = is_new & (state.calm >= self.calm)
         return EvidenceState(
@@ -115,7 +113,7 @@ class Evidence:
         Most forecasts are of no novelty, and spare the gate its part.
         """
         xp = namespace(novelty)
-        if not int(xp.count_nonzero(novelty > 1)):
+        if has_none(novelty > 1):
             return None
         power = self.options.power * self.options.fade / (self.options.fade + state.heard)
         return -power * xp.log(xp.maximum(novelty, 1.0))
@@ -123,4 +121,4 @@ class Evidence:
 
 def mean_square(gaps: Array) -> Array:
     """Mean over the last axis of the squares."""
-    return namespace(gaps).vecdot(gaps, gaps) / gaps.shape[-1]
+    return dot(gaps, gaps) / gaps.shape[-1]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, namespace, weighed
 from ompb.shapes import Shape
 
 # Rows that rho looks back on.
@@ -35,6 +35,7 @@ class ExpectedErrors:
     """The mean absolute error to expect."""
 
     leads: Array  # what lead h counts, 1/h: (H,)
+    channels: int
 
     @cached_property
     def rates(self) -> Array:
@@ -53,9 +54,9 @@ class ExpectedErrors:
     def learn(self, state: ExpectedState, error: Array, precision: Array, observed: Array) -> ExpectedState:
         """A row has arrived: errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1; precision is 1 / s_h."""
         xp = namespace(error)
-        news = xp.matmul(xp.abs(error) * precision, self.rates)
-        return ExpectedState(state.ratio + news - state.ratio * xp.matmul(observed, self.rates))
+        news = weighed(xp.abs(error) * precision, self.rates, self.channels)
+        return ExpectedState(state.ratio + news - state.ratio * weighed(observed, self.rates, self.channels))
 
     def of(self, state: ExpectedState, sd: Array) -> Array:
         """The mean absolute error (N,) to expect of a forecast with standard deviations (N, H)."""
-        return state.ratio * namespace(sd).matmul(sd, self.shares)
+        return state.ratio * weighed(sd, self.shares, self.channels)

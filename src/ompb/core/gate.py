@@ -24,14 +24,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, namespace, over_series, zeros
+from ompb.core.arrays import Array, has_none, namespace, over_series, tiny, weighed, zeros
 from ompb.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
 # Mass off the backbone below which the correction is switched off altogether.
 CLOSED = 0.01
-# Keeps the logarithm of a zero loss finite; far below any squared error of standardised data.
-TINY = 1e-300
 # Belief in the first speed before any outcome; the others share the rest.
 FIRST_SPEED = 0.7
 # How the speeds are judged: what survives a row, and the caution.
@@ -93,7 +91,7 @@ class Gate:
         """Infinite losses for voices that have no odds, else 0: (K,). None where every voice has some."""
         xp = namespace(self.prior)
         none = self.odds == 0
-        return xp.where(none, xp.inf, xp.zeros_like(self.prior)) if bool(xp.any(none)) else None
+        return None if has_none(none) else xp.where(none, xp.inf, xp.zeros_like(self.prior))
 
     @cached_property
     def speed_odds(self) -> Array:
@@ -129,7 +127,7 @@ class Gate:
 
     def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:
         """A row has passed; errors (N, K + Z, H) of voices and speeds, 0 but where ``observed`` (N, H) is 1."""
-        heard, loss = self._losses(errors, observed)
+        heard, loss = self.losses(errors, observed)
         voices = self.prior.shape[0]
         return GateState(
             self.discounts[:, None] * state.loss + loss[:, None, :voices],
@@ -138,9 +136,8 @@ class Gate:
             SPEED_DISCOUNT * state.speed_rows + heard,
         )
 
-    def learn_late(self, state: GateState, errors: Array, observed: Array, age: int) -> GateState:
-        """Errors of a row that came ``age`` rows late count as if they had faded since."""
-        heard, loss = self._losses(errors, observed)
+    def learn_late(self, state: GateState, heard: Array, loss: Array, age: int) -> GateState:
+        """Losses (N, K + Z) of a row that came ``age`` rows late, where ``heard`` (N,), count as faded since."""
         voices = self.prior.shape[0]
         by_speed, of_speeds = self.discounts**age, SPEED_DISCOUNT**age
         return GateState(
@@ -149,6 +146,31 @@ class Gate:
             state.speed_loss + of_speeds * loss[:, voices:],
             state.speed_rows + of_speeds * heard,
         )
+
+    def late_sums(self, forecasts: Array, centre: Array, spoken: Array) -> Array:
+        r"""What `late_losses` needs of forecasts f (N, K + Z, H) of a row, issued where ``spoken`` (N, H) is 1.
+
+        .. math:: \sum_h w_h (f_h - c),\qquad \sum_h w_h (f_h - c)^2
+
+        relative to a number c near them, ``centre`` (N,), so that few digits are lost: (N, 2, K + Z).
+        """
+        xp = namespace(forecasts)
+        off = (forecasts - centre[:, None, None]) * spoken[:, None]
+        return xp.stack([xp.matmul(off, self.leads), xp.matmul(off * off, self.leads)], axis=1)
+
+    def late_losses(self, sums: Array, value: Array, centre: Array, observed: Array) -> tuple[Array, Array]:
+        r"""Whether a row's cells y (N,) are heard of, 1 or 0 (N,), and the losses (N, K + Z) they give.
+
+        .. math:: \sum_h w_h (y - f_h)^2 = \sum_h w_h (f_h - c)^2 - 2 (y - c) \sum_h w_h (f_h - c)
+           + (y - c)^2 \sum_h w_h
+        """
+        xp = namespace(sums)
+        counted = weighed(observed, self.leads, self.channels)
+        heard = xp.astype(counted > 0, counted.dtype)
+        off = xp.where(heard > 0, value - centre, 0.0)[:, None]
+        total = sums[:, 1] - 2 * off * sums[:, 0] + off * off * counted[:, None]
+        share = (heard / xp.maximum(counted, tiny(counted)))[:, None]
+        return heard, share * xp.maximum(total, 0.0)
 
     def opinion(self, state: GateState, log_weight: Array | None = None) -> Opinion:
         """Of what was heard, and of the evidence against the backbone: ln of a factor on its prior weight, (N,)."""
@@ -161,22 +183,22 @@ class Gate:
             odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
         by_speed = self._belief(odds, heard.loss, heard.rows, self.cautions, self.everyone[0], self.ruled_out)
         unheard = heard.rows == 0
-        if self.options.waits and self.options.mode != "open" and int(xp.count_nonzero(unheard)):
+        if self.options.waits and self.options.mode != "open" and not has_none(unheard):
             unheard = unheard if against is None else unheard & (against == 0)[:, None]
             by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
         speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])
         weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
         shut = xp.matmul(weights, self.backbone) > 1 - CLOSED
-        if int(xp.count_nonzero(shut)):
+        if not has_none(shut):
             weights = xp.where(shut[:, None], self.backbone, weights)
         return Opinion(by_speed, weights)
 
-    def _losses(self, errors: Array, observed: Array) -> tuple[Array, Array]:
+    def losses(self, errors: Array, observed: Array) -> tuple[Array, Array]:
         """Whether a row was heard of, 1 or 0 (N,), and its losses (N, K + Z), 0 where it was not."""
         xp = namespace(errors)
-        counted = xp.matmul(observed, self.leads)
+        counted = weighed(observed, self.leads, self.channels)
         heard = xp.astype(counted > 0, counted.dtype)
-        return heard, (heard / xp.maximum(counted, TINY))[:, None] * xp.matmul(errors * errors, self.leads)
+        return heard, (heard / xp.maximum(counted, tiny(counted)))[:, None] * xp.matmul(errors * errors, self.leads)
 
     def _belief(
         self,
@@ -193,13 +215,15 @@ class Gate:
         """
         xp = namespace(loss)
         least = xp.min(loss, axis=-1)
-        smooth = caution * least / xp.maximum(rows, TINY) + TINY
+        nothing = tiny(loss)
+        smooth = caution * least / xp.maximum(rows, nothing) + nothing
         if ruled_out is not None:
             loss = loss + ruled_out
             least = xp.min(loss, axis=-1)
         relative = (least + smooth)[..., None] / (loss + smooth[..., None])
         belief = odds * relative**self.options.evidence
-        return belief / xp.matmul(belief, everyone)[..., None]
+        total = xp.matmul(belief, everyone) if belief.ndim > 2 else weighed(belief, everyone, self.channels)
+        return belief / total[..., None]
 
     def _over_channels(self, values: Array) -> Array:
         """The mean over a series' channels, for each of them."""

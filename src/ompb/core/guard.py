@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
-from ompb.core.ledger import Entry
+from ompb.core.arrays import Array, has_none, namespace, zeros
+from ompb.core.ledger import LatePage
 from ompb.shapes import Shape
 
 
@@ -53,13 +53,13 @@ class Guard:
         if self.options.threshold is None or lead >= state.mean.shape[1]:
             return None, state
         off = self._off(values, state.mean[:, lead], state.sd[:, lead])
-        if state.calm and not bool(xp.any(off)):
+        if state.calm and has_none(off):
             return None, state
         run = xp.where(off | xp.isnan(values), state.off + off, 0.0)  # a missing cell says nothing
-        calm = not bool(xp.any(run > 0))
+        calm = has_none(run > 0)
         return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)
 
-    def judge_late(self, page: Entry, values: Array) -> Array:
+    def judge_late(self, page: LatePage, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page.
 
         Late cells are few, so none is believed for its company.
@@ -68,7 +68,7 @@ class Guard:
         if self.options.threshold is None:
             return xp.zeros_like(values) > 0
         spoken = page.precision > 0  # (N, H), newest origin first
-        newest = (xp.arange(spoken.shape[0]), xp.argmax(xp.astype(spoken, xp.int8), axis=1))
+        newest = (xp.arange(spoken.shape[0], device=values.device), xp.argmax(xp.astype(spoken, xp.int8), axis=1))
         sd = 1 / xp.where(spoken, page.precision, 1.0)[newest]
         return xp.any(spoken, axis=1) & self._off(values, page.mean[newest], sd)
 

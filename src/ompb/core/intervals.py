@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, dot, has_all, namespace, zeros
 from ompb.normal import gaussian_half_width
 from ompb.shapes import Shape, Tagged
 
@@ -24,8 +24,10 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 FLOOR = 1e-12
 # ln c may leave the Gaussian half-width by this much: a bounded integrator cannot wind up.
 REACH = math.log(5.0)
-# Rows that the source's variance is worth: a stream may err more or less than the source from its first row on.
-SOURCE_ROWS = 10.0
+# Rows that the source's variance is worth: a stream may err more or less than the source from its first row on. Far
+# leads are judged by near ones until their own outcomes come, hence a share of a long horizon: a few rows of near
+# errors that follow each other would move the width of all leads. Both numbers were rehearsed on sources.
+SOURCE_ROWS, SOURCE_SHARE = 10.0, 0.25
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
 # How much slower than their sum the difference of both sides is learned. Both numbers were rehearsed on sources
@@ -105,7 +107,7 @@ class IntervalRule(Tagged, ABC):
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
         xp = namespace(matured.error)
         own = matured.error * matured.error * matured.shrink
-        if int(xp.count_nonzero(matured.observed)) < math.prod(matured.observed.shape):
+        if not has_all(matured.observed):
             own = xp.where(matured.observed > 0, own, self._as_others(state, matured, own))
         return xp.maximum(state.variance + share * (own - state.variance), FLOOR)
 
@@ -149,8 +151,8 @@ class Conformal(IntervalRule, tag="conformal"):
     A forecast's last lead is known H rows after it was issued. In that time ln c_b moves by ``rate`` or little more:
     hence a rate per horizon. A larger one would go on answering misses of widths that have long been left behind.
 
-    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows: g = 1 / rows, until that
-    has fallen to 1 - discount.
+    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows, or as `SOURCE_SHARE` of a
+    long horizon: g = 1 / rows, until that has fallen to 1 - discount.
     """
 
     def __init__(self, options: IntervalOptions, like: Array) -> None:
@@ -166,7 +168,7 @@ class Conformal(IntervalRule, tag="conformal"):
         xp = namespace(variance)
         return ConformalState(
             variance=xp.asarray(variance, copy=True),
-            rows=SOURCE_ROWS * xp.ones_like(variance),
+            rows=xp.full_like(variance, max(SOURCE_ROWS, SOURCE_SHARE * int(variance.shape[1]))),
             log_factor=zeros(variance, variance.shape[0], 2, len(LEVELS)),
         )
 
@@ -194,7 +196,7 @@ def shares_outside(matured: Matured) -> tuple[Array, Array]:
     """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
     xp = namespace(matured.error)
     off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
-    leads = xp.vecdot(matured.observed, matured.observed)  # observed is 0 or 1
+    leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
     each = matured.observed / xp.maximum(leads, 1.0)[:, None]
     half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
     outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths

@@ -1,38 +1,31 @@
-"""What is known when: issued forecasts wait here, by the row they speak of, until that row arrives.
+r"""What is known when: issued forecasts wait here until the rows they speak of arrive.
 
-Row r is spoken of by H origins, r-1 .. r-H, at leads 1 .. H. The ledger keeps them on one *page*, so that the arrival
-of a row reveals one lead of each of the last H forecasts in one look-up. A cell is learned once; what was said of rows
-that have not arrived is never asked for.
+Row r is spoken of by H origins, r-1 .. r-H, at leads 1 .. H; together they are its *page*. Lead h of an origin waits
+for h rows, so h + 1 places are enough for it, one of them dead: origin k takes place
+
+.. math:: \textstyle\sum_{j<h} (j + 1) + \bigl(k \bmod (h + 1)\bigr)
+
+and nothing is kept that has been revealed. Of the pages of the last ``patience`` rows remains what a late cell needs:
+the base forecast, the issued mean and its precision, and two weighted sums of each forecast that the gate compares (see
+`Gate.late_losses`). A cell is learned once.
 
 States are values: a method that changes one returns the next. Large buffers are shared between a state and the next,
-which writes only to *dead places*: pages and origins that no call on the earlier state can read. So an earlier state
-stays good until the next one is taken in its place.
+which writes only to *dead places*: those that no call on the earlier state can read. So an earlier state stays good
+until the next one is taken in its place.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, namespace, row_major, zeros
 from ompb.core.intervals import LEVELS
+from ompb.core.rings import SLACK, before, push
 from ompb.shapes import Shape
 
-
-class Entry(NamedTuple):
-    """What was issued, lead by lead. On a page, place h-1 is what origin r-h said of row r."""
-
-    forecasts: Array  # the voices', what each speed of the gate makes of them, and the issued mean: (N, K + Z + 1, H)
-    precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
-
-    @classmethod
-    def of(cls, stacked: Array) -> Entry:
-        """The record in an array (N, K + Z + 2, H)."""
-        return cls(stacked[:, :-1], stacked[:, -1])
-
-    @property
-    def mean(self) -> Array:
-        """The issued mean: (N, H)."""
-        return self.forecasts[:, -1]
+# Terms of a width: shrink, and the half-widths at each level, below and above.
+TERMS = 1 + 2 * len(LEVELS)
 
 
 class Width(NamedTuple):
@@ -51,70 +44,107 @@ class Width(NamedTuple):
         return namespace(self.shrink).concat([self.shrink[:, None], self.half_widths], axis=1)
 
 
-class Ledger(NamedTuple):
-    """Issued forecasts by the row they speak of, for rows at most ``patience`` rows old."""
+class Page(NamedTuple):
+    """All that was said of a row; place h-1 is what origin r-h said of it."""
 
-    pages: Annotated[Array, Shape("N K+Z+2 P")]  # entries on R pages of H leads, in one axis: (N, K + Z + 2, R * H)
-    # what intervals were issued with, see `Width`: in a ring by origin, or on the pages where every lead has its own
-    width: Annotated[Array, Shape("N W RR", least=0)]  # (N, 1 + 2 levels, 2 R), or (N, 0, 2 R)
-    own_width: Annotated[Array, Shape("N V P", least=0)]  # (N, 0, R * H), or (N, 1 + 2 levels, R * H)
-    learned: Annotated[Array, Shape("N R", dtype="bool")]  # cells of the row of a page that have been learned
+    forecasts: Array  # the voices', what each speed of the gate makes of them, and the issued mean: (N, K + Z + 1, H)
+    precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
+    width: Width
+
+    @property
+    def mean(self) -> Array:
+        """The issued mean: (N, H)."""
+        return self.forecasts[:, -1]
+
+
+class LatePage(NamedTuple):
+    """What a late cell needs of a row's page."""
+
+    base: Array  # (N, H)
+    mean: Array  # (N, H)
+    precision: Array  # (N, H)
+    sums: Array  # of what voices and speeds said: (N, 2, K + Z)
+    width: Width
+
+
+class Ledger(NamedTuple):
+    """Issued forecasts by the row they speak of: of rows to come, and of those at most ``patience`` rows old."""
+
+    ahead: Annotated[Array, Shape("N T said")]  # K + Z + 2 numbers, and a width where every lead has its own
+    late: Annotated[Array, Shape("N late parts H")]  # base, mean and precision, and such a width; by row, a ring
+    sums: Annotated[Array, Shape("N late 2 compared")]  # by row, a ring
+    width: Annotated[Array, Shape("N W D", least=0)]  # by origin, a ring; W = 0 where leads have their own
+    learned: Annotated[Array, Shape("N late", dtype="bool")]  # cells that have been learned; by row, a ring
 
     @classmethod
-    def empty(cls, like: Array, forecasts: int, patience: int, by_lead: bool = False) -> Ledger:
-        """Nothing issued yet; ``like`` is any (N, H) array, ``forecasts`` how many an entry has.
+    def empty(cls, like: Array, compared: int, patience: int, by_lead: bool = False) -> Ledger:
+        """Nothing issued yet; ``like`` is any (N, H) array, ``compared`` counts the voices and speeds.
 
         ``by_lead``: every lead has a width of its own.
         """
         lanes, horizon = like.shape
-        pages = patience + horizon + 2  # the row to come, those it is late by, those ahead, and a dead page
-        terms = 1 + 2 * len(LEVELS)
+        rows = patience + 2  # the row to come, those it is late by, and a dead one
+        own = TERMS if by_lead else 0
         return cls(
-            pages=zeros(like, lanes, forecasts + 2, pages * horizon),
-            width=zeros(like, lanes, 0 if by_lead else terms, 2 * pages),
-            own_width=zeros(like, lanes, terms if by_lead else 0, pages * horizon),
-            learned=zeros(like, lanes, pages) > 0,
+            ahead=zeros(like, lanes, horizon * (horizon + 3) // 2, compared + 2 + own),
+            late=zeros(like, lanes, rows, 3 + own, horizon),
+            sums=zeros(like, lanes, rows, 2, compared),
+            width=zeros(like, lanes, TERMS - own, horizon + patience + 1 + SLACK),
+            learned=zeros(like, lanes, rows) > 0,
         )
 
     @property
     def horizon(self) -> int:
         """H."""
-        return int(self.pages.shape[2]) // int(self.learned.shape[1])
+        return int(self.late.shape[3])
 
     @property
     def by_lead(self) -> bool:
         """Whether every lead has a width of its own."""
         return int(self.width.shape[1]) == 0
 
-    def issue(self, origin: int, entry: Entry, width: Width) -> None:
-        """Enter a forecast: lead h goes to the page of row ``origin + h``, a dead place until it is taken."""
-        terms, by_lead = width.stacked(), self.by_lead
-        if not by_lead:
-            push(self._width_ring(), origin, terms[..., 0])
-        for here, leads in self._places(origin):
-            self.pages[:, :-1, here] = entry.forecasts[..., leads]
-            self.pages[:, -1, here] = entry.precision[:, leads]
-            if by_lead:
-                self.own_width[..., here] = terms[..., leads]
-
-    def pass_over(self, origin: int) -> None:
-        """No forecast was issued at this origin."""
-        for here, _ in self._places(origin):
-            self.pages[:, -1, here] = 0.0  # the precision
-
-    def width_at(self, row: int) -> Width:
-        """What the intervals of the forecasts that spoke of a row were issued with: views (N, ..., H)."""
-        horizon = self.horizon
+    def issue(self, origin: int, said: Array, precision: Array, width: Width) -> Ledger:
+        """Enter what was said (N, K + Z + 1, H), to dead places until it is taken."""
+        xp, terms = namespace(said), width.stacked()
+        parts = [said, precision[:, None], terms] if self.by_lead else [said, precision[:, None]]
+        self.ahead[:, self._places(origin, ahead=True)] = xp.matrix_transpose(xp.concat(parts, axis=1))
         if self.by_lead:
-            start = row % int(self.learned.shape[1]) * horizon
-            return Width.of(self.own_width[..., start : start + horizon])
-        return Width.of(namespace(self.width).matrix_transpose(before(self._width_ring(), row, horizon)))
+            return self
+        transposed = xp.matrix_transpose
+        return self._replace(width=transposed(push(transposed(self.width), origin, terms[..., 0])))
 
-    def page(self, row: int) -> Entry:
-        """All that was said of a row: views (N, ..., H)."""
-        horizon = self.horizon
-        start = row % int(self.learned.shape[1]) * horizon
-        return Entry.of(self.pages[..., start : start + horizon])
+    def pass_over(self, origin: int) -> Ledger:
+        """No forecast was issued at this origin."""
+        precision = int(self.ahead.shape[2]) - 1 - (TERMS if self.by_lead else 0)
+        self.ahead[:, self._places(origin, ahead=True), precision] = 0.0
+        if self.by_lead:
+            return self
+        transposed = namespace(self.width).matrix_transpose
+        return self._replace(width=transposed(push(transposed(self.width), origin, 0.0)))
+
+    def page(self, row: int) -> Page:
+        """All that was said of the row to come."""
+        by_lead = namespace(self.ahead).take(self.ahead, self._places(row, ahead=False), axis=1)
+        page = row_major(by_lead.mT)
+        precision = int(page.shape[1]) - 1 - (TERMS if self.by_lead else 0)
+        width = Width.of(page[:, precision + 1 :]) if self.by_lead else self._width(row, row - 1)
+        return Page(page[:, :precision], page[:, precision], width)
+
+    def keep(self, row: int, base: Array, page: Page, sums: Array | None) -> None:
+        """Keep of the page of the newest row what late cells need; without sums no cell of it is missing."""
+        kept = self.late[:, row % int(self.late.shape[1])]  # a view of a dead place
+        kept[:, 0], kept[:, 1], kept[:, 2] = base, page.mean, page.precision
+        if self.by_lead:
+            kept[:, 3:] = page.width.stacked()
+        if sums is not None:
+            self.sums[:, row % int(self.late.shape[1])] = sums
+
+    def late_page(self, row: int, newest: int) -> LatePage:
+        """What is left of the page of a row that is ``newest - row`` rows old: views."""
+        place = row % int(self.late.shape[1])
+        kept = self.late[:, place]
+        width = Width.of(kept[:, 3:]) if self.by_lead else self._width(row, newest)
+        return LatePage(kept[:, 0], kept[:, 1], kept[:, 2], self.sums[:, place], width)
 
     def is_learned(self, row: int) -> Array:
         """Which cells (N,) of a row that has arrived have been learned."""
@@ -126,40 +156,19 @@ class Ledger(NamedTuple):
         learned[:, row % int(self.learned.shape[1])] = cells
         return self._replace(learned=learned)
 
-    def _width_ring(self) -> Array:
-        """The ring by origin, (N, 2 R, W); it is kept the other way round, since it is read along the leads."""
-        return namespace(self.width).matrix_transpose(self.width)
+    def _width(self, row: int, newest: int) -> Width:
+        """What the origins that spoke of a row issued with, where all leads share it: views."""
+        transposed = namespace(self.width).matrix_transpose
+        return Width.of(transposed(before(transposed(self.width), row, self.horizon, newest)))
 
-    def _places(self, origin: int) -> list[tuple[slice, slice]]:
-        """Where the leads of an origin go, and which leads.
-
-        From lead to lead the page moves by H and the place on it by 1: one strided slice, or two where the ring of
-        pages wraps.
-        """
-        horizon, pages = self.horizon, int(self.learned.shape[1])
-        page = (origin + 1) % pages
-        before_wrap = min(horizon, pages - page)
-        step, start = horizon + 1, page * horizon
-        first = (slice(start, start + before_wrap * step, step), slice(before_wrap))
-        if before_wrap == horizon:
-            return [first]
-        left = horizon - before_wrap
-        return [first, (slice(before_wrap, before_wrap + left * step, step), slice(before_wrap, None))]
+    def _places(self, row: int, ahead: bool) -> Array:
+        """Where the leads of an origin go, or those that spoke of a row lie: (H,)."""
+        leads, first = _leads(namespace(self.ahead), self.horizon, self.ahead.device)
+        return first + (row if ahead else row - leads) % (leads + 1)
 
 
-# A ring of vectors by origin, (..., 2 D, F): origin k sits at place -k mod D and again D further on, newest first, so
-# that "lead h of row r" is a contiguous view.
-
-
-def push(ring: Array, origin: int, vectors: Array | float) -> None:
-    """Enter the vectors (..., F) of an origin in place of those of the oldest, which must be dead."""
-    depth = int(ring.shape[-2]) // 2
-    place = -origin % depth
-    ring[..., place, :] = vectors
-    ring[..., place + depth, :] = vectors
-
-
-def before(ring: Array, row: int, leads: int) -> Array:
-    """Vectors of origins row-1 .. row-leads: (..., leads, F), a view."""
-    place = (1 - row) % (int(ring.shape[-2]) // 2)
-    return ring[..., place : place + leads, :]
+@lru_cache(maxsize=64)
+def _leads(xp: Any, horizon: int, device: Any) -> tuple[Array, Array]:
+    """The leads, and the first place of each."""
+    leads = xp.arange(1, horizon + 1, device=device)
+    return leads, (leads - 1) * (leads + 2) // 2

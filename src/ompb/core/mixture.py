@@ -98,6 +98,11 @@ class Mixture:
         """The whitened features (N, F) among what members see of one window; None without a head."""
         return None if self._head is None else seen[self._head][:, 0]
 
+    @cached_property
+    def backbone_place(self) -> int:
+        """The place of the bare forecaster among the voices."""
+        return self.names.index(NAME)
+
     @property
     def has_head(self) -> bool:
         """Whether features are whitened."""

@@ -9,11 +9,10 @@ Each of them takes a state and returns the next; an earlier state stays good unt
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, dot, has_all, namespace
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
@@ -22,7 +21,7 @@ from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import IntervalRule, IntervalState, Matured
-from ompb.core.ledger import Entry, Ledger, Width
+from ompb.core.ledger import LatePage, Ledger, Page, Width
 from ompb.core.mixture import Mixture, States
 from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
@@ -111,6 +110,7 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
+        self._keep(state.ledger, row, page, known)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
@@ -120,7 +120,7 @@ class Online:
             members=members,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, row, page, labels),
+            intervals=self._learn_intervals(state, page, labels.issued_error, labels.observed),
             guard=guard,
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
@@ -136,23 +136,26 @@ class Online:
 
         Returns which of them are not believed, too.
         """
-        page = state.ledger.page(row)
+        xp, page = namespace(values), state.ledger.late_page(row, newest)
         hidden = self.guard.judge_late(page, values)
         learned = state.ledger.is_learned(row)
-        news = namespace(values).isfinite(values) & ~hidden & ~learned
-        labels = self._labels(page, values, news)
+        news = xp.isfinite(values) & ~hidden & ~learned
+        observed = xp.astype(news[:, None] & (page.precision > 0), values.dtype)
+        value = xp.where(news, values, 0.0)
+        residual, error = ((value[:, None] - said) * observed for said in (page.base, page.mean))
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
-            gate = self.gate.learn_late(gate, labels.errors, labels.observed, age=newest - row)
-            evidence = self.evidence.learn(evidence, row, labels.observed)
+            members = self.mixture.learn_late(members, row, newest, residual, observed)
+            losses = self.gate.late_losses(page.sums, value, page.mean[:, 0], observed)
+            gate = self.gate.learn_late(gate, *losses, age=newest - row)
+            evidence = self.evidence.learn(evidence, row, observed)
         return hidden, state._replace(
             members=members,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, row, page, labels),
+            intervals=self._learn_intervals(state, page, error, observed),
             ledger=state.ledger.with_learned(row, learned | news),
-            realised=self.realised.learn_late(state.realised, row, labels.issued_error, labels.observed),
+            realised=self.realised.learn_late(state.realised, row, error, observed),
         )
 
     def issue(
@@ -178,17 +181,17 @@ class Online:
         by_speed, weights = self.gate.opinion(state.gate, against)
         mixes = xp.matmul(xp.concat([by_speed, weights[:, None]], axis=1), corrections)  # (N, Z + 1, H)
         correction = mixes[:, -1]
-        leverage = xp.vecdot(weights, chorus.leverage[..., 0])
+        leverage = dot(weights, chorus.leverage[..., 0])
         sd, width = self._spread(state, leverage, spreads)
         said = base[:, None] + xp.concat([corrections, mixes], axis=1)
         mean = said[:, -1]
-        state.ledger.issue(origin, Entry(said, 1 / sd), width)
+        ledger = state.ledger.issue(origin, said, 1 / sd, width)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
         issued = Issued(
             correction=correction,
-            gate=1 - xp.matmul(weights, self.mixture.backbone),
+            gate=1 - weights[:, self.mixture.backbone_place],
             novelty=novelty,
             sd=sd,
             half_widths=width.half_widths,
@@ -201,7 +204,7 @@ class Online:
             evidence=evidence,
             intervals=state.intervals,
             guard=self.guard.issue(state.guard, origin, mean, sd),
-            ledger=state.ledger,
+            ledger=ledger,
             certificate=certificate,
             realised=state.realised,
             expected=state.expected,
@@ -212,8 +215,8 @@ class Online:
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
         """No forecast was issued at this origin."""
-        state.ledger.pass_over(origin)
-        return state._replace(members=self.mixture.pass_over(state.members, origin))
+        ledger = state.ledger.pass_over(origin)
+        return state._replace(members=self.mixture.pass_over(state.members, origin), ledger=ledger)
 
     def _evidence(
         self, state: OnlineState, origin: int, corrections: Array, known: int
@@ -225,10 +228,19 @@ class Online:
         episode = self.evidence.issue(state.evidence, origin, novelty)
         return novelty, self.evidence.log_weight(episode, novelty), episode
 
-    def _learn_intervals(self, state: OnlineState, row: int, page: Entry, labels: Labels) -> IntervalState:
-        width = state.ledger.width_at(row)
-        matured = Matured(labels.issued_error, labels.observed, page.precision, width.half_widths, width.shrink)
+    def _learn_intervals(
+        self, state: OnlineState, page: Page | LatePage, error: Array, observed: Array
+    ) -> IntervalState:
+        matured = Matured(error, observed, page.precision, page.width.half_widths, page.width.shrink)
         return self.intervals.learn(state.intervals, matured)
+
+    def _keep(self, ledger: Ledger, row: int, page: Page, known: Array) -> None:
+        """Keep what cells of the newest row need that come late; most rows have none."""
+        sums = None
+        if not has_all(known):
+            spoken = namespace(known).astype(page.precision > 0, page.precision.dtype)
+            sums = self.gate.late_sums(page.forecasts[:, :-1], page.mean[:, 0], spoken)
+        ledger.keep(row, page.forecasts[:, self.mixture.backbone_place], page, sums)
 
     def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
@@ -238,14 +250,13 @@ class Online:
         scale, shape = self.shape.read(spreads, self.base_variance)
         return sd * scale, Width(shrink / (scale * scale), self.intervals.issued(state.intervals, shape))
 
-    def _labels(self, page: Entry, values: Array, known: Array) -> Labels:
+    def _labels(self, page: Page, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
         is_observed = known[:, None] & (page.precision > 0)
         observed = xp.astype(is_observed, values.dtype)
-        if int(xp.count_nonzero(is_observed)) == math.prod(is_observed.shape):
+        if has_all(is_observed):
             errors = values[:, None, None] - page.forecasts
         else:
             errors = (xp.where(known, values, 0.0)[:, None, None] - page.forecasts) * observed[:, None]
-        residual = xp.matmul(self.mixture.backbone, errors[:, : self.mixture.size])  # the backbone's own
-        return Labels(residual, errors[:, :-1], errors[:, -1], observed)
+        return Labels(errors[:, self.mixture.backbone_place], errors[:, :-1], errors[:, -1], observed)

@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, reshaped, zeros
-from ompb.core.ledger import before, push
+from ompb.core.arrays import Array, contiguous, dot, namespace, reshaped, zeros
 from ompb.core.members.contract import MemberState
+from ompb.core.rings import SLACK, before, push
 from ompb.shapes import Shape
 
 # Origins between two refills of the source's word: fewer cost time, more let it fade further.
@@ -48,7 +48,7 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     xp = namespace(root)
     f = xp.matmul(phi[..., None, :], root)  # as a row
     u = xp.matmul(root, f.mT)[..., 0]
-    q = xp.vecdot(f, f)  # (..., 1)
+    q = dot(f, f)  # (..., 1)
     more = 1 + q
     along = u / (more + xp.sqrt(more))
     return q[..., 0], u / more, root - along[..., None] * f
@@ -63,7 +63,7 @@ def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
     """
     xp = namespace(moved)
     leads, size = moved.shape[-2:]
-    distance = xp.vecdot(xp.vecdot(moved, moved), 1 / noise[:, None, :])
+    distance = dot(dot(moved, moved), 1 / noise[:, None, :])
     trace, log_volume = xp.sum(root * root, axis=(-2, -1)), 2 * xp.linalg.slogdet(root)[1]
     return 0.5 * (leads * (trace - size - log_volume) + distance)
 
@@ -75,9 +75,9 @@ class Posterior(MemberState, tag="posterior"):
     mean: Annotated[Array, Shape("N M H F")]  # w
     # S with P = S S^T after every origin so far; P never exceeds I / lambda^REFILL_EVERY, and lambda is at least 1/2
     root: Annotated[Array, Shape("N M F F", least=-(2.0**32), most=2.0**32)]
-    phi: Annotated[Array, Shape("N DD F")]  # features by origin, a ring; see `ompb.core.ledger`
-    gains: Annotated[Array, Shape("N M DD F")]  # gains by origin, a ring
-    pulls: Annotated[Array, Shape("N M refills FF")]  # omega P after each of the newest refills, by number, a ring
+    phi: Annotated[Array, Shape("N D F")]  # features by origin, see `ompb.core.rings`
+    gains: Annotated[Array, Shape("N M D F")]  # gains by origin
+    pulls: Annotated[Array, Shape("N M refills FF")]  # omega P after each of the newest refills, the newest first
     imputed: Annotated[Array, Shape("N M late H")]  # what the heads forecast of the newest rows' labels, by row
     first: int | None  # the first origin taken in
 
@@ -100,15 +100,15 @@ class Recursion:
         """The source's word, with P = I."""
         xp = namespace(self.source)
         (lanes, leads, size), heads = self.source.shape, int(self.discounts.shape[0])
-        rings = 2 * (leads + self.patience + 2)
-        kept = (leads + self.patience) // REFILL_EVERY + 3
+        rings = leads + self.patience + 1 + SLACK
+        kept = (leads + self.patience) // REFILL_EVERY + 1
         unit = xp.eye(size, dtype=self.source.dtype, device=self.source.device)
         return Posterior(
             mean=zeros(self.source, lanes, heads, leads, size) + self.source[:, None],
             root=zeros(self.source, lanes, heads, size, size) + unit,
             phi=zeros(self.source, lanes, rings, size),
             gains=zeros(self.source, lanes, heads, rings, size),
-            pulls=zeros(self.source, lanes, heads, 2 * kept, size * size),
+            pulls=zeros(self.source, lanes, heads, kept, size * size),
             imputed=zeros(self.source, lanes, heads, self.patience + 2, leads),
             first=None,
         )
@@ -137,34 +137,31 @@ class Recursion:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
         xp = namespace(phi)
         projected = xp.matmul(phi[:, None], state.root)
-        return xp.vecdot(projected, projected)
+        return dot(projected, projected)
 
     def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Posterior]:
         """The inputs of an origin, whitened (N, F), fix its gains. Returns the leverage phi^T P phi (N, M), too."""
         q, gain, root = rank_one(state.root * self.fading, phi[:, None])
-        push(state.phi, origin, phi)
-        push(state.gains, origin, gain)
-        return q, self._moved_on(state, origin, root)
+        return q, self._moved_on(state, origin, root, push(state.phi, origin, phi), push(state.gains, origin, gain))
 
     def pass_over(self, state: Posterior, origin: int) -> Posterior:
         """No forecast at this origin: the past fades, and nothing is taken in."""
-        push(state.phi, origin, 0.0)
-        push(state.gains, origin, 0.0)
+        phi, gains = push(state.phi, origin, 0.0), push(state.gains, origin, 0.0)
         if state.first is None:
-            return state
-        return self._moved_on(state, origin, state.root * self.fading)
+            return replace(state, phi=phi, gains=gains)
+        return self._moved_on(state, origin, state.root * self.fading, phi, gains)
 
     def absorb(self, state: Posterior, row: int, residual: Array, observed: Array) -> Posterior:
         """The newest row has arrived: residual (N, H) of lead h of origin row - h; observed (N, H) is 1 where known."""
         if state.first is None:
             return state
         xp = namespace(residual)
-        forecast = xp.vecdot(state.mean, before(state.phi, row, self.leads)[:, None])
+        forecast = dot(state.mean, before(state.phi, row, self.leads, row - 1)[:, None])
         innovation = (residual[:, None] - forecast) * observed[:, None]
-        mean = before(state.gains, row, self.leads) * innovation[..., None]
+        mean = before(state.gains, row, self.leads, row - 1) * innovation[..., None]
         mean += state.mean
         state.imputed[:, :, row % (self.patience + 2)] = forecast
-        if (refills := self._refills(state, row)) is not None:
+        if (refills := self._refills(state, row, row - 1)) is not None:
             places, pulls = refills
             pulled = mean[:, :, places, :, None]  # a view, of columns
             pulled -= xp.matmul(pulls, pulled - self.source[:, None, places, :, None])
@@ -177,26 +174,26 @@ class Recursion:
         xp = namespace(residual)
         imputed = state.imputed[:, :, row % (self.patience + 2)]
         surprise = (residual[:, None] - imputed) * observed[:, None]
-        delta = before(state.gains, row, self.leads) * surprise[..., None]  # (N, M, H, F)
+        delta = before(state.gains, row, self.leads, newest) * surprise[..., None]  # (N, M, H, F)
         for later in range(row, newest + 1):
             if later > row:
-                along = xp.vecdot(delta, before(state.phi, later, self.leads)[:, None])
-                delta = delta - before(state.gains, later, self.leads) * along[..., None]
-            if (refills := self._refills(state, later)) is not None:
+                along = dot(delta, before(state.phi, later, self.leads, newest)[:, None])
+                delta = delta - before(state.gains, later, self.leads, newest) * along[..., None]
+            if (refills := self._refills(state, later, newest)) is not None:
                 places, pulls = refills
                 pulled = delta[:, :, places, :, None]
                 pulled -= xp.matmul(pulls, pulled)
         return replace(state, mean=state.mean + delta)
 
-    def _moved_on(self, state: Posterior, origin: int, root: Array) -> Posterior:
+    def _moved_on(self, state: Posterior, origin: int, root: Array, phi: Array, gains: Array) -> Posterior:
         """The state after an origin, with the source's word put back where that is due."""
         xp = namespace(root)
-        first = origin if state.first is None else state.first
+        first, pulls = origin if state.first is None else state.first, state.pulls
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
             pull = self.omega * xp.matmul(root, root.mT)
-            push(state.pulls, (origin - first) // REFILL_EVERY, reshaped(pull, (*pull.shape[:2], -1)))
-        return Posterior(state.mean, root, state.phi, state.gains, state.pulls, state.imputed, first)
+            pulls = xp.concat([reshaped(pull, (*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
+        return Posterior(state.mean, root, phi, gains, pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
         r"""The root of (P^-1 + omega I)^-1 = S (I + omega S^T S)^-1 S^T: S L^-T with L L^T = I + omega S^T S."""
@@ -206,13 +203,17 @@ class Recursion:
         lower = xp.linalg.cholesky(unit + self.omega * xp.matmul(turned, root))
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
-    def _refills(self, state: Posterior, row: int) -> tuple[slice, Array] | None:
-        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
+    def _refills(self, state: Posterior, row: int, origin: int) -> tuple[slice, Array] | None:
+        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F).
+
+        ``origin`` is the newest one that has been taken in.
+        """
         assert state.first is not None  # else nothing has been taken in
         newest, place = divmod(row - 1 - state.first, REFILL_EVERY)  # its number, and how many origins ago it was
         count = min(newest + 1, -((place - self.leads) // REFILL_EVERY))
         if count <= 0:
             return None
         size = int(state.root.shape[-1])
-        pulls = before(state.pulls, newest + 1, count)
+        since = (origin - state.first) // REFILL_EVERY - newest  # refills after that one
+        pulls = state.pulls[:, :, since : since + count]
         return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), reshaped(pulls, (*pulls.shape[:3], size, size))

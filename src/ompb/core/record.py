@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, contiguous, namespace, zeros
 from ompb.shapes import LARGEST, Shape
 
 BLOCK = 24  # rows
@@ -61,7 +61,7 @@ class Record(NamedTuple):
         if rows % BLOCK:
             return Record(self.maxima, high, self.location, self.scale, rows)
         block = rows // BLOCK - 1
-        maxima = xp.asarray(self.maxima, copy=True)
+        maxima = contiguous(self.maxima)  # sums round by layout
         maxima[..., block % BLOCKS] = high
         known = maxima[..., : block + 1]
         scale = xp.maximum(BETA * xp.std(known, axis=-1), least)
@@ -84,6 +84,12 @@ def line_of(rows: float) -> float:
     2000
     """
     return -math.log(-math.log1p(-BLOCK / rows))
+
+
+def often_between(excess: Array) -> Array:
+    """The same for an array of z."""
+    xp = namespace(excess)
+    return BLOCK / -xp.expm1(-xp.exp(-xp.clip(excess, None, line_of(RAREST))))
 
 
 def rows_between(excess: float) -> float:

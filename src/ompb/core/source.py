@@ -51,7 +51,7 @@ class SourceLearner:
             learner.add(view, outcomes)
 
     def read(self, rows: Array, outcomes: Array) -> None:
-        """Take in the learning rows (N, T) with missing cells filled, and as they are."""
+        """Take in the learning rows (S, C, T) with missing cells filled, and as they are."""
         for learner in self._learners:
             learner.read(rows, outcomes)
 

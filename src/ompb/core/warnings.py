@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, reshaped, zeros
+from ompb.core.arrays import Array, dot, has_none, namespace, over_series, reshaped, tiny, weighed, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
-from ompb.shapes import Shape
+from ompb.shapes import LARGEST, Shape
 
 # Least scale of a signal's law: in source standard deviations, in issued ones, and in log units.
 LEAST = {"level": 0.01, "errors": 0.1, "inputs": 0.02, "novelty": 0.02}
@@ -34,8 +34,6 @@ DRIFT, MOST = 2.0, 10.0
 MEMORY = 250
 # Rows of the mean level where no season fits into the window.
 SPAN = 24
-# Keeps the logarithm of no novelty at all finite. (One feature is 1, so inputs are never all zero.)
-TINY = 1e-300
 NEVER = -1
 
 
@@ -54,11 +52,13 @@ class SourceSignals(NamedTuple):
     span: int  # rows of a level
 
     @classmethod
-    def of(cls, windows: Array, span: int, signals: int, series: int = 1) -> SourceSignals:
-        """From windows (N, n, L), before any record."""
-        xp = namespace(windows)
+    def of(cls, windows: Array, counts: Array, span: int, signals: int) -> SourceSignals:
+        """From those windows (N, n, L) of S series that ``counts`` (S, n), before any record."""
+        xp, series = namespace(windows), int(counts.shape[0])
         levels = xp.mean(windows[..., -span:], axis=-1)
-        ends = xp.stack([xp.min(levels, axis=1), xp.max(levels, axis=1)], axis=-1)
+        among = xp.repeat(counts, windows.shape[0] // series, axis=0)
+        least, most = (xp.where(among, levels, beyond) for beyond in (LARGEST, -LARGEST))
+        ends = xp.stack([xp.min(least, axis=1), xp.max(most, axis=1)], axis=-1)
         return cls(Record.empty(windows, series, signals), ends, span)
 
 
@@ -148,7 +148,7 @@ class Warnings:
         A sum in time order takes no error that comes late.
         """
         xp = namespace(error)
-        rise = xp.matmul(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
+        rise = weighed(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel, 1)
         erring = xp.maximum(state.erring + xp.minimum(rise, MOST), 0.0)
         return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 
@@ -167,23 +167,24 @@ class Warnings:
         """
         xp = namespace(windows)
         lanes = zeros(windows, *state.usual.shape)  # what each shows, by signal
-        lanes[:, 0] = xp.matmul(windows[:, -self.source.span :], self.newest_rows)
+        lanes[:, 0] = weighed(windows[:, -self.source.span :], self.newest_rows, self.channels)
         if whitened is not None:
-            lanes[:, 2] = xp.vecdot(whitened, whitened)
+            lanes[:, 2] = dot(whitened, whitened)
         if novelty is not None:
             lanes[:, -1] = novelty
-        lanes[:, 2:] = xp.log(lanes[:, 2:] + TINY)
+        # of no novelty at all, too; one feature is 1, so inputs are never all zero
+        lanes[:, 2:] = xp.log(lanes[:, 2:] + tiny(lanes))
         usual = state.usual if state.started else self._first_usual(lanes)
         off = lanes - usual
         lanes[:, 0] = off[:, 0] ** 2
-        signals = xp.matmul(self.each_channel, reshaped(lanes, (-1, self.channels, lanes.shape[1])))
+        signals = over_series(lanes, self.channels)  # nobody needs the lanes any more
         signals[:, 1] = state.erring
         signals[:, :2] = xp.sqrt(signals[:, :2])
         record = state.record.with_row(signals, self.least)
         line = record.line(self.excess) if record.is_news else state.line
         after = WarningState(record, line, usual + off / MEMORY, *state[3:-1], True)
         above = signals > state.line
-        if state.calm and not int(xp.count_nonzero(above)):
+        if state.calm and has_none(above):
             return after
         off[:, 0] = xp.abs(off[:, 0])
         off[:, 1] = xp.maximum((ratio / GAUSSIAN) ** 2 - 1, 0.0)  # mean square beyond that of errors as issued
@@ -218,7 +219,7 @@ class Warnings:
             newest=xp.where(above, row, state.newest),
             peak=xp.where(stronger, excess, state.peak),
             parts=xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
-            calm=not bool(xp.any(going_on | above)),
+            calm=has_none(going_on | above),
         )
 
 

@@ -24,7 +24,7 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, dot, namespace
 
 # Small lambdas serve many losses, large ones few or small losses; beyond 2 a guess has to be too high to be of use.
 GRID = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.9)
@@ -76,6 +76,6 @@ def upper_mean(price: Array, shortfall: Array, count: Array) -> Array:
     ones = xp.ones_like(stake)
     for _ in range(STEPS):
         shares = xp.exp(level + stake * total[..., None])
-        mass = xp.matmul(shares, ones)
-        total = total - xp.log(mass) * mass / xp.matmul(shares, stake)
+        mass = dot(shares, ones)
+        total = total - xp.log(mass) * mass / dot(shares, stake)
     return xp.clip(total / count, 0.0, 1.0)

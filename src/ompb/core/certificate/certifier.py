@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.arrays import Array, namespace, weighed, zeros
 from ompb.core.certificate.disagreement import DisagreementMode, bounded, enter_statistics, gaps
 from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
@@ -117,7 +117,6 @@ class Certifier:
         self, state: CertificateState, states: States, weights: Array, chorus: Chorus
     ) -> tuple[Reading, CertificateState]:
         """The certificate of what is issued on the present window (n = 1) with weights (N, K), and the state after."""
-        xp = namespace(weights)
         if state.steps % self.options.reread == 0:
             state = self._read(state, states, weights, self.options.reread)
         elif state.steps < self.options.reread and state.steps.bit_count() == 1:
@@ -125,7 +124,7 @@ class Certifier:
         place, steps = state.steps % self.options.ring, state.steps + 1
         enter_statistics(state.ring, place, chorus.corrections, chorus.leverage)  # a dead place: it is read just below
         # the whole ring again: one product, and less to keep than a ring of what came of it
-        total = xp.matmul(self._disagreement(state.ring, state.pairs), self.each)
+        total = weighed(self._disagreement(state.ring, state.pairs), self.each, 1)
         return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:
@@ -156,7 +155,7 @@ class Certifier:
         """
         xp = namespace(weights)
         risks = self.reader.risk(squared, weights)
-        losses = proxy(risks, self.scales.tau_y)
+        losses = proxy(risks, self.scales.tau_y[:, None])
         risk, windows = xp.mean(losses, axis=-1), len(self.windows)
         delta = self.options.delta / (reading * (reading + 1) if self.options.uniform else 1)
         kl = xp.zeros_like(risk)  # the present posterior is its own prior: it never saw these windows
@@ -175,5 +174,5 @@ class Certifier:
 
     def _disagreement(self, statistics: Array, pairs: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""
-        scaled = bounded(gaps(statistics, pairs), self.scales.tau_d, self.options.disagreement)
+        scaled = bounded(gaps(statistics, pairs), self.scales.tau_d[:, None, None], self.options.disagreement)
         return scaled[..., 0] if scaled.shape[-1] == 1 else namespace(scaled).mean(scaled, axis=-1)

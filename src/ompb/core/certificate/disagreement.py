@@ -94,8 +94,8 @@ def _over_lanes(pairs: Array, channels: int) -> Array:
     return reshaped(pairs, (lanes // channels, -1, count)) / channels
 
 
-def bounded(gap: Array, tau: float, mode: DisagreementMode) -> Array:
-    """D from a squared gap: min(1, x), x / (1 + x), or x itself, with x = gap / tau^2.
+def bounded(gap: Array, tau: Array | float, mode: DisagreementMode) -> Array:
+    """D from squared gaps (S, ...): min(1, x), x / (1 + x), or x itself, with x = gap / tau^2, tau (S, 1, ...).
 
     The unclipped mode leaves [0, 1] and is a diagnostic only.
     """

@@ -32,7 +32,7 @@ from ompb.shapes import Shape
 class RealisedState(NamedTuple):
     """Forecasts of S series that are maturing, and what came of those that have."""
 
-    maturing: Annotated[Array, Shape("S 2 D", least=0)]  # by origin: squared errors and known cells, per channel
+    maturing: Annotated[Array, Shape("S 2 maturing", least=0)]  # by origin: squared errors and known cells, per channel
     block: Annotated[Array, Shape("S 2 H", least=0)]  # losses of the newest block judged, and 1 where there was one
     before: Annotated[Array, Shape("S 2", least=0)]  # sums of losses, and their number, in the blocks before it
     shortfall: Annotated[Array, Shape("S J")]  # A of all judged
@@ -54,7 +54,7 @@ class RealisedRisks:
     """Follows every forecast until its outcome is complete."""
 
     channels: int
-    tau: float  # tau_y
+    tau: Array  # tau_y of each series: (S,)
     patience: int  # rows that a label may be late
 
     def start(self, like: Array) -> RealisedState:
@@ -128,7 +128,7 @@ class RealisedRisks:
         origin = xp.arange(first, first + horizon, dtype=cells.dtype, device=cells.device)
         heard = (cells > 0) & (origin < first + due)
         seen = xp.astype(heard, cells.dtype)
-        loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), self.tau)
+        loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), self.tau[:, None])
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
         guess = (FIRST_GUESS + known[:, 0]) / (1 + known[:, 1])

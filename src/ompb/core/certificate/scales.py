@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from ompb.core.arrays import Array, namespace, quantile
 from ompb.core.certificate.disagreement import gaps
 from ompb.core.certificate.windows import CertificateWindows, Reader
-from ompb.errors import OptionError
-from ompb.shapes import LARGEST
+from ompb.shapes import Shape
 
 # Quantiles of the root mean squared error, and of the gap.
 TAU_Y_QUANTILE, TAU_D_QUANTILE = 0.9, 0.5
@@ -21,32 +20,25 @@ LEAST_SCALE = 1e-9
 
 @dataclass(frozen=True)
 class Scales:
-    """Fixed before the stream starts."""
+    """Of each of S series, fixed before the stream starts."""
 
-    tau_y: float
-    tau_d: float
-
-    def __post_init__(self) -> None:
-        for name, scale in (("tau_y", self.tau_y), ("tau_d", self.tau_d)):
-            if not LEAST_SCALE <= scale <= LARGEST:
-                raise OptionError(f"{name} = {scale} is no scale; accepted: {LEAST_SCALE:g} to {LARGEST:g}.")
+    tau_y: Annotated[Array, Shape("S", least=LEAST_SCALE)]
+    tau_d: Annotated[Array, Shape("S", least=LEAST_SCALE)]
 
     @classmethod
     def of(cls, reader: Reader, windows: CertificateWindows, tau_d_factor: float) -> Scales:
-        """From windows of the learning part, under the mixture a stream starts with."""
-        xp = namespace(windows.residual)
+        """From windows of the learning part that have an outcome, under the mixture a stream starts with."""
+        xp, known = namespace(windows.residual), windows.known(reader.channels)
         belief = xp.zeros_like(windows.residual[:, 0, :1]) + reader.mixture.prior
         squared, statistics = reader.look(windows, reader.mixture.start())
-        tau_y = TAU_Y_FACTOR * math.sqrt(
-            float(quantile(xp.reshape(reader.risk(squared, belief), (-1,)), TAU_Y_QUANTILE))
-        )
+        tau_y = TAU_Y_FACTOR * xp.sqrt(quantile(reader.risk(squared, belief), TAU_Y_QUANTILE, known))
         # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same voice twice
-        expected = gaps(statistics, reader.expected_pair(belief))
-        tau_d = tau_d_factor * math.sqrt(float(quantile(xp.reshape(expected, (-1,)), TAU_D_QUANTILE)))
-        return cls(max(tau_y, LEAST_SCALE), max(tau_d, LEAST_SCALE))
+        expected = gaps(statistics, reader.expected_pair(belief))[..., 0]
+        tau_d = tau_d_factor * xp.sqrt(quantile(expected, TAU_D_QUANTILE, known))
+        return cls(xp.maximum(tau_y, LEAST_SCALE), xp.maximum(tau_d, LEAST_SCALE))
 
 
-def proxy(risks: Array, tau: float) -> Array:
-    """Losses min(1, MSE / tau^2) in [0, 1]."""
+def proxy(risks: Array, tau: Array | float) -> Array:
+    """Losses min(1, MSE / tau^2) in [0, 1], for risks (S, ...) and tau (S, 1, ...) or one for all."""
     square = tau * tau
     return namespace(risks).minimum(risks, square) / square  # in this order nothing overflows

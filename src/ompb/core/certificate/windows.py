@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, over_series
+from ompb.core.arrays import Array, contiguous, dot, namespace, over_series, reshaped
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
@@ -27,12 +27,13 @@ class CertificateWindows:
 
     @classmethod
     def of(cls, mixture: Mixture, view: View, outcomes: Array, channels: int) -> CertificateWindows:
-        """Windows with their outcomes (N, n, H), NaN where missing; each window has a known one."""
+        """Windows with their outcomes (N, n, H), NaN where missing; one without any known one counts nothing."""
         xp = namespace(outcomes)
         known = xp.isfinite(outcomes)
         residual = xp.where(known, outcomes - view.base, 0.0)
         cells = over_series(xp.sum(xp.astype(known, outcomes.dtype), axis=-1), channels)  # (S, n), per channel
-        weight = xp.where(known, 1 / xp.repeat(cells, channels, axis=0)[..., None], 0.0)
+        shared = xp.repeat(xp.where(cells > 0, cells, 1.0), channels, axis=0)[..., None]
+        weight = xp.where(known, 1 / shared, 0.0)
         return cls(tuple(contiguous(seen) for seen in mixture.see(view)), contiguous(residual), contiguous(weight))
 
     def __len__(self) -> int:
@@ -43,6 +44,17 @@ class CertificateWindows:
         here = slice(first, last)
         seen = tuple(one[:, here] for one in self.seen)
         return CertificateWindows(seen, self.residual[:, here], self.weight[:, here])
+
+    def among(self, chosen: Array) -> CertificateWindows:
+        """Those of the windows (n,) that are chosen, in arrays of their own."""
+        seen = tuple(contiguous(one[:, chosen]) for one in self.seen)
+        return CertificateWindows(seen, contiguous(self.residual[:, chosen]), contiguous(self.weight[:, chosen]))
+
+    def known(self, channels: int) -> Array:
+        """Which windows of each series have a known outcome, (S, n)."""
+        xp = namespace(self.weight)
+        lanes = xp.max(self.weight, axis=-1) > 0
+        return xp.any(reshaped(lanes, (-1, channels, len(self))), axis=1)
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ class Reader:
         xp = namespace(windows.residual)
         chorus = self.mixture.speak(states, windows.seen)
         errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
-        squared = xp.vecdot(errors * errors, windows.weight[:, None])  # (N, K, n)
+        squared = dot(errors * errors, windows.weight[:, None])  # (N, K, n)
         noise = xp.matmul(self.mixture.noise, windows.weight.mT)  # (N, K, n)
         squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
         return squared, pair_statistics(errors, chorus.leverage, self.channels)
@@ -90,5 +102,5 @@ class Reader:
         """KL(rho_t || source posterior) of a series, (S,): at most KL(belief || prior) + sum_i belief_i KL_i."""
         xp = namespace(belief)
         ratio = xp.where(belief > 0, belief, 1.0) / xp.where(belief > 0, self.mixture.prior, 1.0)
-        moved = xp.vecdot(belief, xp.log(ratio) + self.mixture.shift(states))
+        moved = dot(belief, xp.log(ratio) + self.mixture.shift(states))
         return self.channels * over_series(moved, self.channels)

@@ -23,7 +23,7 @@ class MemberOptions:
     discounts: tuple[float, ...] = (0.999,)  # one head each: how much of the past survives a row
     anchor: float = 800.0  # how many windows the source's word is worth, for ever
     patience: int = 32  # rows that a label may be late
-    spans: tuple[int, ...] = (1, 2, 4)  # lengths of memory that are tried, in windows
+    spans: tuple[int, ...] = ()  # lengths of memory, in rows; none for that of a window
     posterior_scale: float = 1.0  # factor on the heads' variance (miscalibration on purpose)
 
 
@@ -94,11 +94,14 @@ class Learner(ABC):
     """Learns a member from the source: from its rows, from its windows, or from neither."""
 
     def read(self, rows: Array, outcomes: Array) -> None:
-        """Take in the learning rows (N, T) with missing cells filled, and as they are, NaN where missing."""
+        """Take in the learning rows (S, C, T) with missing cells filled, and as they are, NaN where missing."""
         del rows, outcomes
 
     def add(self, view: View, outcomes: Array) -> None:
-        """Take in a block of learning windows with their outcomes (N, n, H), NaN where missing."""
+        """Take in a block of learning windows with their outcomes (N, n, H), NaN where missing.
+
+        ``view.rows`` are those of the window alone; what lies before them is known to `read`.
+        """
         del view, outcomes
 
     @abstractmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace
+from ompb.core.arrays import Array, contiguous, namespace, product
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.sums import Sums
@@ -60,7 +60,7 @@ class Heads(Voices):
 
     def see(self, view: View) -> Array:
         """T phi, (N, n, F)."""
-        return namespace(view.features).matmul(view.features, self.source.whitening)
+        return product(view.features, self.source.whitening)
 
     def start(self, like: Array) -> Posterior:
         """The source's word."""

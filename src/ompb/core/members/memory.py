@@ -8,21 +8,20 @@ The U of M x RANK is found on all channels together: it spans what matters most 
 W = (sum x x^T + (RIDGE tr/M + WEIGHT) I)^{-1} sum x (y - l)^T. On it stand two regressions: *pooled*, which carries
 over to another site, and the *channel*'s own, in which the pooled one counts as `POOLED` windows.
 
-M is the longest of a few nested *spans* that is known so far, so a stream gets better as it remembers more. Only spans
-are kept that forecast the last part of the learning rows better than every shorter one does. Neither regression moves.
+M is the longest of a few nested *spans* that is known so far, so a stream gets better as it remembers more. Neither
+regression moves.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, reshaped, zeros
+from ompb.core.arrays import Array, contiguous, namespace, product, reshaped, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
-from ompb.core.members.slides import slid_products, slides
+from ompb.core.members.slides import slid_products
 from ompb.core.members.sums import Sums
 from ompb.shapes import Shape
 
@@ -33,36 +32,43 @@ RANK = 32
 RIDGE, WEIGHT = 3e-3, 50.0
 # Windows that the pooled regression counts as in the channel's own.
 POOLED = 50.0
-# Share of the learning rows that says which spans pay, and windows of it that are asked at most.
-JUDGED, ASKED = 0.2, 512
-# A season of more windows than this is not remembered.
-LONGEST_SEASON = 8
-# Windows taken in at a time.
-BLOCK = 1024
+# Numbers among the windows' products that are held at a time, and windows with missing labels.
+AT_ONCE, BLOCK = 4_000_000, 1024
 
 
 @dataclass(frozen=True)
 class Span:
-    """The regressions on the newest M rows. The last feature is the level, which is added as it is."""
+    """The regressions on the newest M rows of S series. The last feature is the level, which is added as it is."""
 
-    reads: Annotated[Array, Shape("? f")]  # U, less what the level takes out of it, and a: (M, RANK + 1)
-    pooled: Annotated[Array, Shape("f H")]  # V and ones
+    reads: Annotated[Array, Shape("S ? f")]  # U, less what the level takes out of it, and a: (S, M, RANK + 1)
+    pooled: Annotated[Array, Shape("S f H")]  # V and ones
     own: Annotated[Array, Shape("N f H")]  # the same for each channel
 
     @property
     def rows(self) -> int:
         """M."""
-        return int(self.reads.shape[0])
+        return int(self.reads.shape[1])
 
     def forecasts(self, rows: Array) -> Array:
         """Of both regressions, (N, n, 2 H), from the newest rows (N, n, at least M)."""
-        xp = namespace(rows)
-        leads = self.pooled.shape[1]
-        features = xp.matmul(rows[..., -self.rows :], self.reads)
-        said = zeros(rows, *features.shape[:2], 2 * leads)
-        said[..., :leads] = xp.matmul(features, self.pooled)
-        said[..., leads:] = xp.matmul(features, self.own)
+        (lanes, windows, _), leads = rows.shape, self.pooled.shape[2]
+        features = self._features(rows)
+        said = zeros(rows, lanes, windows, 2 * leads)
+        reshaped(said, (*features.shape[:3], -1))[..., :leads] = product(features, self.pooled[:, None])
+        said[..., leads:] = product(reshaped(features, (lanes, windows, -1)), self.own)
         return said
+
+    def pooled_forecasts(self, rows: Array) -> Array:
+        """Of the pooled regression alone, (N, n, H)."""
+        said = product(self._features(rows), self.pooled[:, None])
+        return reshaped(said, (*rows.shape[:2], -1))
+
+    def _features(self, rows: Array) -> Array:
+        """What the regressions know of windows, (S, C, n, f): lane by lane, so that none depends on the others."""
+        lanes, windows, _ = rows.shape
+        series = int(self.reads.shape[0])
+        newest = reshaped(rows[..., -self.rows :], (series, lanes // series, windows, self.rows))
+        return product(newest, self.reads[:, None])
 
 
 @dataclass(frozen=True)
@@ -120,105 +126,125 @@ class Memory(Member, Voices, tag="memory"):
         return Speech(namespace(seen).permute_dims(both, (0, 2, 1, 3)), None)
 
 
+@dataclass
 class _MemoryLearner(Learner):
-    def __init__(self, features: FeatureMap, multiples: tuple[int, ...]) -> None:
-        self.level, self.horizon = features.level, features.horizon
-        self.lengths = span_lengths(int(features.level.shape[0]), features.season, multiples)
-        self.spans: tuple[Span, ...] = ()
+    features: FeatureMap
+    lengths: tuple[int, ...]  # of the spans; none for that of a window
+    spans: tuple[Span, ...] = ()
 
     def read(self, rows: Array, outcomes: Array) -> None:
-        self.spans = tuple(self._span(rows, outcomes, length) for length in self._that_pay(rows, outcomes))
+        lengths = self.lengths or (int(self.features.level.shape[0]),)
+        self.spans = tuple(fit_span(self.features, rows, outcomes, length) for length in lengths)
 
     def finish(self) -> Memory:
         return Memory(self.spans)
 
-    def _that_pay(self, rows: Array, outcomes: Array) -> list[int]:
-        """The shortest length, and those with a lower error than every shorter one."""
-        known = math.ceil((1 - JUDGED) * rows.shape[1])
-        later = range(known - 1, rows.shape[1] - self.horizon)
-        asked = list(later[:: max(1, math.ceil(len(later) / ASKED))])
-        pay, least = self.lengths[:1], math.inf
-        for length in self.lengths:
-            if asked and length + self.horizon <= known:
-                span = self._span(rows[:, :known], outcomes[:, :known], length)
-                error = self._error(span, rows, outcomes, asked)
-                if error < least:
-                    pay, least = [*(shorter for shorter in pay if shorter < length), length], error
-        return pay
 
-    def _error(self, span: Span, rows: Array, outcomes: Array, origins: list[int]) -> float:
-        """Mean squared error of the pooled regression at these origins."""
-        xp = namespace(rows)
-        said = span.forecasts(xp.stack([rows[:, o + 1 - span.rows : o + 1] for o in origins], axis=1))
-        truth = xp.stack([outcomes[:, o + 1 : o + 1 + self.horizon] for o in origins], axis=1)
-        known = xp.isfinite(truth)
-        squared = xp.where(known, truth - said[..., : self.horizon], 0.0) ** 2
-        return float(xp.sum(squared)) / max(float(xp.sum(xp.astype(known, rows.dtype))), 1.0)
-
-    def _span(self, rows: Array, outcomes: Array, length: int) -> Span:
-        """The regressions on so many rows, from rows (N, T) and outcomes (N, T), NaN where missing."""
-        xp = namespace(rows)
-        older = zeros(rows, length - int(self.level.shape[0]))
-        level = xp.concat([older, self.level])
-        features, penalty = _subspace(slid_products(rows, length, self.horizon), level)
-        reads = xp.concat([features - level[:, None] * xp.sum(features, axis=0), level[:, None]], axis=1)
-        sums = Sums()
-        for windows, ahead in slides(rows, outcomes, length, self.horizon, BLOCK):
-            seen = xp.matmul(windows, reads)
-            sums.add(seen[..., :-1], ahead - seen[..., -1:])
-        pooled, own = _regressions(sums, penalty)
-        ones = xp.ones_like(own[:, :1])
-        return Span(
-            contiguous(reads),
-            contiguous(xp.concat([pooled, ones[0]], axis=0)),
-            contiguous(xp.concat([own, ones], axis=1)),
-        )
+def fit_span(features: FeatureMap, rows: Array, outcomes: Array, length: int) -> Span:
+    """The regressions on so many rows, from rows (S, C, T) and outcomes (S, C, T), the same but NaN where missing."""
+    xp = namespace(rows)
+    series, channels, _ = rows.shape
+    at_once = max(1, AT_ONCE // (channels * length * (length + features.horizon)))
+    parts = []
+    for first in range(0, series, at_once):
+        here = slice(first, first + at_once)
+        parts.append(_fit_span(features, rows[here], outcomes[here], length))
+    return Span(*(xp.concat(same, axis=0) for same in zip(*parts, strict=True)))
 
 
-def span_lengths(context: int, season: int | None, multiples: tuple[int, ...]) -> list[int]:
-    """Lengths that are tried: multiples of a window, and a season and a window where no season fits into a window.
+def _fit_span(features: FeatureMap, rows: Array, outcomes: Array, length: int) -> tuple[Array, Array, Array]:
+    """Reads, pooled and own of a `Span`."""
+    xp = namespace(rows)
+    series, channels, known = rows.shape
+    level = xp.concat([zeros(rows, length - int(features.level.shape[0])), features.level])
+    by_lane = reshaped(rows, (series * channels, known))
+    products = _relative(slid_products(by_lane, length, features.horizon), level)
+    subspace, penalty = _subspace(xp.sum(reshaped(products, (series, channels, *products.shape[1:])), axis=1))
+    sums = _sums(products, xp.repeat(subspace, channels, axis=0), known - length - features.horizon + 1)
+    _leave_out(sums, by_lane, reshaped(outcomes, by_lane.shape), subspace, level, features.horizon)
+    pooled, own = _regressions(sums, penalty, channels)
+    levels = zeros(rows, series, length, 1) + level[:, None]
+    return (
+        contiguous(xp.concat([subspace - level[:, None] * xp.sum(subspace, axis=1)[:, None], levels], axis=2)),
+        contiguous(xp.concat([pooled, xp.ones_like(pooled[:, :1])], axis=1)),
+        contiguous(xp.concat([own, xp.ones_like(own[:, :1])], axis=1)),
+    )
 
-    >>> span_lengths(96, 24, (1, 2, 4)), span_lengths(24, 52, (1, 2, 4))
-    ([96, 192, 384], [24, 48, 76, 96])
-    """
-    lengths = {multiple * context for multiple in multiples}
-    if season is not None and context < season <= LONGEST_SEASON * context and len(multiples) > 1:
-        lengths.add(season + context)
-    return sorted(lengths)
+
+def _relative(products: Array, level: Array) -> Array:
+    """Sums of x x^T, then of x (y - l)^T, from those (N, M, M + H) of w w^T and w y^T."""
+    xp = namespace(products)
+    rows = int(products.shape[1])
+    through = xp.matmul(level, products)  # sum l w^T, then sum l y^T: (N, M + H)
+    squared_level = xp.sum(through[:, :rows] * level, axis=1)
+    relative = products - through[:, None]
+    relative -= through[:, :rows, None] - squared_level[:, None, None]
+    return relative
 
 
-def _subspace(products: Array, level: Array) -> tuple[Array, Array]:
-    r"""U (M, r), in which the windows' products with their ridge are the unit matrix, and the ridge there (r, r).
+def _subspace(products: Array) -> tuple[Array, Array]:
+    r"""U (S, M, r), in which the windows' products with their ridge are the unit matrix, and the ridge there (S, r, r).
 
-    With S = sum x x^T + ridge I = C C^T and W = S^{-1} sum x (y - l)^T, U = C^{-T} Q, where Q are the first
-    eigenvectors of (C^T W) (C^T W)^T.
+    With S = sum x x^T + ridge I = C C^T and W = S^{-1} sum x (y - l)^T, U = C^{-T} Q, where Q are the first left
+    singular vectors of C^T W.
     """
     xp = namespace(products)
-    rows = int(products.shape[0])
-    through = xp.matmul(level, products)  # sum l w^T, then sum l y^T
-    squared_level = xp.sum(through[:rows] * level)
-    # x = w - l: products of x with x and with y - l
-    relative = products - through
-    relative[:, :rows] -= through[:rows][:, None] - squared_level
-    relative[:, rows:] -= through[:rows][:, None] - squared_level
-    gram, cross = relative[:, :rows], relative[:, rows:]
-    ridge = RIDGE * xp.linalg.trace(gram) / rows + WEIGHT
+    rows = int(products.shape[1])
+    gram, cross = products[..., :rows], products[..., rows:]
+    ridge = (RIDGE * xp.linalg.trace(gram) / rows + WEIGHT)[:, None, None]
     root = xp.linalg.cholesky(gram + ridge * xp.eye(rows, dtype=gram.dtype, device=gram.device))
     weighted = xp.linalg.solve(root, cross)  # C^T W
-    _, vectors = xp.linalg.eigh(xp.matmul(weighted, xp.matrix_transpose(weighted)))
-    first = vectors[:, -min(RANK, int(cross.shape[1])) :]
-    features = xp.linalg.solve(xp.matrix_transpose(root), first)
+    vectors = xp.linalg.svd(weighted, full_matrices=False)[0]
+    features = xp.linalg.solve(xp.matrix_transpose(root), vectors[..., :RANK])
     return features, ridge * xp.matmul(xp.matrix_transpose(features), features)
 
 
-def _regressions(sums: Sums, penalty: Array) -> tuple[Array, Array]:
-    """V pooled (r, H) and of each channel (N, r, H)."""
+def _sums(products: Array, subspace: Array, windows: int) -> Sums:
+    """What a regression on x U needs, from the windows' products (N, M, M + H) and U (N, M, r): every label counts."""
+    xp = namespace(products)
+    rows, turned = int(products.shape[1]), xp.matrix_transpose(subspace)
+    through = xp.matmul(turned, products)
+    leads = through[:, 0, rows:]
+    return Sums(
+        windows=windows,
+        gram=xp.matmul(through[..., :rows], subspace),
+        cross=contiguous(through[..., rows:]),
+        squared=xp.zeros_like(leads),
+        known=xp.full_like(leads, float(windows)),
+    )
+
+
+def _leave_out(sums: Sums, rows: Array, outcomes: Array, subspace: Array, level: Array, ahead: int) -> None:
+    """Take labels off that are missing in the outcomes (N, T), and for which the rows (N, T) have something else."""
+    xp = namespace(rows)
+    length, lanes = int(level.shape[0]), rows.shape[0]
+    missing = xp.astype(~xp.isfinite(outcomes[:, length:]), rows.dtype)
+    so_far = xp.concat([zeros(rows, lanes, 1), xp.cumulative_sum(missing, axis=1)], axis=1)
+    is_hit = so_far[:, ahead:] > so_far[:, : sums.windows]  # windows with a missing label
+    for lane in range(lanes):
+        hit = [int(start) for start in xp.nonzero(is_hit[lane])[0]]
+        for first in range(0, len(hit), BLOCK):
+            starts = hit[first : first + BLOCK]
+            windows = xp.stack([rows[lane, start : start + length] for start in starts])
+            levels = xp.matmul(windows, level)[:, None]
+            phi = xp.matmul(windows - levels, subspace[lane * subspace.shape[0] // lanes])
+            labels = xp.stack([rows[lane, start + length : start + length + ahead] for start in starts]) - levels
+            gone = xp.stack([missing[lane, start : start + ahead] for start in starts])
+            sums.cross[lane] -= xp.matmul(xp.matrix_transpose(phi), gone * labels)
+            sums.known[lane] -= xp.sum(gone, axis=0)
+
+
+def _regressions(sums: Sums, penalty: Array, channels: int) -> tuple[Array, Array]:
+    """V pooled (S, r, H) and of each channel (N, r, H)."""
     xp = namespace(penalty)
-    pooled = sums.pooled()
+    pooled = sums.pooled(channels)
     gram, cross = pooled.means(0.0)
-    together = xp.linalg.solve(gram[0] + penalty / pooled.windows, cross[0])
+    usual = gram + penalty / pooled.windows
+    together = xp.linalg.solve(usual, cross)
     own_gram, own_cross = sums.means(0.0)
     share = POOLED / sums.windows
-    usual = gram[0] + penalty / pooled.windows
-    own = xp.linalg.solve(own_gram + share * usual, own_cross + share * xp.matmul(usual, together))
-    return together, own
+    through = xp.matmul(usual, together)
+    own_gram, own_cross = (
+        own + share * xp.repeat(common, channels, axis=0) for own, common in ((own_gram, usual), (own_cross, through))
+    )
+    return together, xp.linalg.solve(own_gram, own_cross)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace
+from ompb.core.arrays import Array, contiguous, namespace, product
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Fixed, Learner, MemberOptions
 from ompb.core.members.sums import Sums
@@ -32,7 +32,7 @@ class WindowRegression(Fixed, tag="regression"):
     def correction(self, view: View) -> Array:
         """P + phi_G u - z, (N, n, H)."""
         of_window = view.features[..., : self.weights.shape[1]]
-        return view.profile + namespace(of_window).matmul(of_window, self.weights) - view.base
+        return view.profile + product(of_window, self.weights) - view.base
 
 
 @dataclass

@@ -5,21 +5,23 @@ r"""Sums over learning windows for a regression of targets on features.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, namespace
+from dataclasses import dataclass
+
+from ompb.core.arrays import Array, namespace, reshaped
 
 # Share of the mean diagonal of G added to its diagonal, so that it can be inverted.
 RIDGE = 1e-3
 
 
+@dataclass
 class Sums:
     """Sums over learning windows, taken in block by block."""
 
-    def __init__(self) -> None:
-        self.windows = 0
-        self.gram: Array = 0.0  # sum phi phi^T: (N, F, F)
-        self.cross: Array = 0.0  # sum phi y_h over known outcomes: (N, F, H)
-        self.squared: Array = 0.0  # sum y_h^2: (N, H)
-        self.known: Array = 0.0  # count of known outcomes: (N, H)
+    windows: int = 0
+    gram: Array = 0.0  # sum phi phi^T: (N, F, F)
+    cross: Array = 0.0  # sum phi y_h over known outcomes: (N, F, H)
+    squared: Array = 0.0  # sum y_h^2: (N, H)
+    known: Array = 0.0  # count of known outcomes: (N, H)
 
     def add(self, phi: Array, target: Array) -> None:
         """Take in features (N, n, F) and targets (N, n, H); a missing target is NaN and adds nothing."""
@@ -33,12 +35,13 @@ class Sums:
         self.squared = self.squared + xp.sum(clean**2, axis=1)
         self.known = self.known + xp.sum(xp.astype(is_known, phi.dtype), axis=1)
 
-    def pooled(self) -> Sums:
-        """Those of all lanes together, as one lane."""
+    def pooled(self, channels: int) -> Sums:
+        """Those of the lanes of each series together, as one lane."""
         xp, every = namespace(self.gram), Sums()
-        every.windows = self.windows * int(self.gram.shape[0])
+        every.windows = self.windows * channels
         for name in ("gram", "cross", "squared", "known"):
-            setattr(every, name, xp.sum(getattr(self, name), axis=0)[None])
+            total = getattr(self, name)
+            setattr(every, name, xp.sum(reshaped(total, (-1, channels, *total.shape[1:])), axis=1))
         return every
 
     def means(self, ridge: float = RIDGE) -> tuple[Array, Array]:

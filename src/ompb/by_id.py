@@ -1,0 +1,47 @@
+"""What is given for each of many series, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from ompb.errors import ForecasterError, OptionError
+from ompb.names import listed
+from ompb.query import Forecaster, as_forecaster
+
+_Value = TypeVar("_Value")
+
+
+def for_each(what: str, given: Mapping[Any, _Value], ids: Collection[Any]) -> dict[Any, _Value]:
+    """One for each id; there may be more. Raises `OptionError` for ids that have none."""
+    if lacking := [one for one in ids if one not in given]:
+        raise OptionError(f"{what} lacks {_shown(lacking)}; pass one for each series, or one for all.")
+    return {one: given[one] for one in ids}
+
+
+def some_of(what: str, given: Any, ids: Collection[Any]) -> dict[Any, Any]:
+    """One for each id that has one, else None. Raises `OptionError` unless it is a mapping from some of the ids."""
+    if given is None:
+        return dict.fromkeys(ids)
+    if not isinstance(given, Mapping):
+        raise OptionError(f"{what} is a {type(given).__name__}; accepted: a mapping from the id of a series.")
+    if strange := [one for one in given if one not in ids]:
+        raise OptionError(f"{what} names series that are not here: {_shown(strange)}; leave them out.")
+    return {one: given.get(one) for one in ids}
+
+
+def forecasters_for(forecaster: Any, ids: Collection[Any]) -> dict[Any, Forecaster]:
+    """The forecaster of each series: one for all, or one for each by id."""
+    if isinstance(forecaster, Mapping):
+        return {one: as_forecaster(own) for one, own in for_each("forecaster", forecaster, ids).items()}
+    shared = as_forecaster(forecaster)
+    if shared.record and len(ids) > 1:
+        raise ForecasterError(
+            "recorded forecasts that are found by the number of their row belong to one series; pass a mapping from id "
+            "to the record of each, or find forecasts by time: Recorded(forecasts, times=...)."
+        )
+    return dict.fromkeys(ids, shared)
+
+
+def _shown(ids: list[Any]) -> str:
+    return listed([repr(one) for one in ids])

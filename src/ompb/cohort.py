@@ -1,0 +1,295 @@
+"""A cohort: series that share a clock. What one row does to all of them at once; a stream is a cohort of one.
+
+A row is taken in by two moves, between which the forecaster is asked: `enter` says which cells are believed and moves
+the window on, `leave` learns the row and issues from the window. Each takes a state and returns the next; an earlier
+state stays good until the next one takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.calibrator import Calibrator, online_rules
+from ompb.core.arrays import Array, has_all, has_none, namespace, reshaped, row_major
+from ompb.core.guard import GuardState
+from ompb.core.online import Issued, Online, OnlineState
+from ompb.errors import OptionError, TooShortError
+from ompb.lanes import joined, mapped, put_back, spread, taken
+from ompb.library import HOST, Library
+from ompb.query import Answer
+from ompb.scaler import Scaler
+from ompb.shapes import Shape
+from ompb.times import Stamp, Times
+from ompb.types import Floats
+from ompb.window import NEVER, Window
+
+
+class CohortState(NamedTuple):
+    """All that changes as rows arrive, for S series of C channels."""
+
+    rows: int  # seen so far; the newest has index rows - 1
+    known: int  # rows that members may look back on: those seen, and those known before the first
+    timed: bool  # whether rows have times
+    newest: Annotated[NDArray[np.int64], Shape("1", dtype="int64")]  # time of the newest row, if they have
+    hidden: Annotated[Array, Shape("S C", dtype="int64", least=0)]  # cells not believed so far
+    replaced: int | None  # origin of a new model's first forecast, until all rows that it speaks of have come
+    window: Window
+    online: OnlineState
+
+
+class Entered(NamedTuple):
+    """A row that has come, before the forecaster is asked."""
+
+    values: Array  # NaN where missing or not believed: (S, 1, C)
+    lanes: Array  # the same, standardised: (N,)
+    hidden: Array | None  # cells that are not believed, (S, 1, C); None for none
+    guard: GuardState
+    window: Window  # with the row
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """The rules for S series; nothing here changes as rows arrive."""
+
+    calibrators: tuple[Calibrator, ...]  # of each series, or one for all of them
+    series: int
+    library: Library = HOST
+
+    @property
+    def cal(self) -> Calibrator:
+        """Of the first series: what is no array is the same for all."""
+        return self.calibrators[0]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether one calibrator serves all."""
+        return len(self.calibrators) == 1
+
+    @cached_property
+    def online(self) -> Online:
+        """The rules of the core, for N lanes."""
+        cal = self.cal
+        if self.series == 1 and self.library == HOST:
+            return cal.online
+        sources = [mapped(self.library.array, one.source, every=True) for one in self.calibrators]
+        source = spread(sources[0], self.series) if self.is_shared else joined(sources)
+        return online_rules(source, cal.settings, cal.channels, cal.season, cal.quantiles)
+
+    @cached_property
+    def on_host(self) -> Scaler:
+        """The scaler of each series, (S, 1, C), or of all of them, in NumPy."""
+        if self.is_shared:
+            return self.cal.scaler
+        centres, scales = (np.stack([getattr(cal, name) for cal in self.calibrators]) for name in ("centre", "scale"))
+        return Scaler(centres[:, None], scales[:, None])
+
+    @cached_property
+    def scaler(self) -> Scaler:
+        """The same in the library of the states."""
+        return self.on_host if self.library == HOST else mapped(self.library.array, self.on_host, every=True)
+
+    @cached_property
+    def bounds(self) -> Any:
+        """What no value can lie below or above, (2, C), or (S, 2, 1, C); None if nobody gave any."""
+        bounds = self.cal.bounds  # an option, hence the same for all
+        return None if bounds is None else self.library.array(bounds)
+
+    def part(self, places: Sequence[int]) -> Cohort:
+        """The rules for some of the series."""
+        if not self.is_shared:
+            return Cohort(tuple(self.calibrators[place] for place in places), len(places), self.library)
+        if len(places) not in self._sized:
+            self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
+        return self._sized[len(places)]
+
+    @cached_property
+    def _sized(self) -> dict[int, Cohort]:
+        """The rules for so many series of a shared calibrator, once they have been made."""
+        return {self.series: self}
+
+    def start(self) -> CohortState:
+        """No row yet."""
+        cal = self.cal
+        centre = np.broadcast_to(self.on_host.centre, (self.series, 1, cal.channels))[:, 0]
+        window = mapped(self.library.array, Window.empty(cal.remembers, centre))
+        hidden = self.library.array(np.zeros((self.series, cal.channels), dtype=np.int64))
+        return CohortState(0, 0, False, np.zeros(1, dtype=np.int64), hidden, None, window, self.online.start())
+
+    def enter(self, state: CohortState, values: Array) -> Entered:
+        """A row (S, 1, C) has come, NaN where missing."""
+        xp = namespace(values)
+        near = self.scaler.near(values)
+        hidden = None if has_all(near) else ~(near | xp.isnan(values))
+        if hidden is not None and has_none(hidden):
+            hidden = None
+        lanes = self.scaler.standardise(values if hidden is None else xp.where(hidden, xp.nan, values))
+        off, guard = self.online.judge(state.online, state.rows, reshaped(lanes, (-1,)))
+        if off is not None:
+            off = reshaped(off, values.shape)
+            hidden = off if hidden is None else hidden | off
+        if hidden is not None:
+            values, lanes = xp.where(hidden, xp.nan, values), xp.where(hidden, xp.nan, lanes)
+        return Entered(values, reshaped(lanes, (-1,)), hidden, guard, state.window.with_row(state.rows, values))
+
+    def is_ready(self, state: CohortState) -> bool:
+        """Whether the next row completes a window."""
+        return state.known + 1 >= self.cal.context
+
+    def leave(
+        self, state: CohortState, entered: Entered, stamp: Stamp | None, answer: Answer | None
+    ) -> tuple[Issued | None, CohortState]:
+        """What is issued with the row, in answer to a base forecast (S, H, C), and the state after it."""
+        rules, row, issued = self.online, state.rows, None
+        online = rules.reveal(state.online, row, entered.lanes, entered.guard)
+        if answer is None:
+            online = rules.pass_over(online, row)
+        else:
+            seen, said = self._lanes(entered.window.filled), self._lanes(answer.base)
+            issued, online = rules.issue(online, row, seen, said, state.known + 1, self._spreads(answer))
+        newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
+        hidden = state.hidden
+        if entered.hidden is not None:
+            hidden = hidden + entered.hidden[:, 0]
+        replaced = self._still_new(state, row, answer is not None)
+        after = CohortState(
+            row + 1, state.known + 1, stamp is not None, newest, hidden, replaced, entered.window, online
+        )
+        return issued, after
+
+    def _still_new(self, state: CohortState, row: int, spoke: bool) -> int | None:
+        """The origin of a new model's first forecast, which is put off by a row at which there was none."""
+        first = state.replaced
+        if first is None or row >= first + self.cal.horizon:
+            return None
+        return first if spoke or row > first else row + 1
+
+    def observe(self, state: CohortState, late: int, values: Array) -> CohortState:
+        """Once cells (S, C) of an older row have come, NaN elsewhere."""
+        xp = namespace(values)
+        told = np.flatnonzero(self.library.host(xp.any(~xp.isnan(values), axis=1)))
+        if not len(told):
+            return state
+        if len(told) == self.series:
+            return self._observed(state, late, values)
+        part = taken(state, self.series, told)
+        after = self.part(told.tolist())._observed(part, late, values[told])
+        return put_back(state, self.series, told, part, after)
+
+    def _observed(self, state: CohortState, late: int, values: Array) -> CohortState:
+        cal, online, newest = self.cal, state.online, state.rows - 1
+        xp = namespace(values)
+        row = values[:, None]
+        hidden = ~(self.scaler.near(row) | xp.isnan(row))[:, 0]
+        values = xp.where(hidden, xp.nan, values)
+        if newest - late <= cal.settings.patience:
+            lanes = reshaped(self.scaler.standardise(values[:, None]), (-1,))
+            off, online = self.online.reveal_late(online, late, newest, lanes)
+            hidden = hidden | reshaped(off, hidden.shape)
+        window = state.window.revised(newest - late, late, xp.where(hidden, xp.nan, values))
+        return state._replace(window=window, online=online, hidden=state.hidden + hidden)
+
+    def remembering(self, state: CohortState, rows: Floats, stamps: Times | None) -> CohortState:
+        """The state of series that know rows (S, T, C) and have learned nothing from them."""
+        cal = self.cal
+        near = self.on_host.near(rows)
+        known = np.where(near, rows, np.nan)
+        centre = np.broadcast_to(self.on_host.centre, (self.series, 1, cal.channels))[:, 0]
+        return state._replace(
+            known=rows.shape[1],
+            timed=stamps is not None,
+            newest=state.newest if stamps is None else stamps[-1:].astype(np.int64),
+            hidden=state.hidden + self.library.array((~near & ~np.isnan(rows)).sum(axis=1)),
+            window=mapped(self.library.array, Window.of(known, cal.remembers, centre)),
+        )
+
+    def taking_over(self, state: CohortState) -> CohortState:
+        """The state of series that another model has followed so far: see `Stream.replace`."""
+        cal, kept = self.cal, int(state.window.known.shape[1])
+        if cal.context > kept and state.known > kept:
+            raise TooShortError(
+                f"the new calibrator has context {cal.context}, and of {state.known} rows the newest {kept} are kept; "
+                "accepted: a context up to that. Fit it so, or start a new stream with history= for the rows before it."
+            )
+        known, _, before, before_row = (self.library.host(part) for part in state.window)
+        near, near_before = self.on_host.near(known), self.on_host.near(before[:, None])[:, 0]
+        never = (before_row == NEVER) | ~near_before
+        centre = np.broadcast_to(self.on_host.centre, (self.series, 1, cal.channels))[:, 0]
+        before, before_row = np.where(never, centre, before), np.where(never, NEVER, before_row)
+        window = Window.newest(cal.remembers, np.where(near, known, np.nan), state.rows - 1, before, before_row)
+        return state._replace(
+            known=min(state.known, kept),
+            hidden=state.hidden + self.library.array((~near & ~np.isnan(known)).sum(axis=1)),
+            replaced=state.rows or None,  # before the first row nothing was said
+            window=mapped(self.library.array, window),
+            online=self.online.start(),
+        )
+
+    def _lanes(self, rows: Array) -> Array:
+        """Rows (S, T, C) standardised, as lanes (N, T)."""
+        xp = namespace(rows)
+        by_channel = row_major(xp.permute_dims(self.scaler.standardise(rows), (0, 2, 1)))
+        return reshaped(by_channel, (-1, rows.shape[1]))
+
+    def _spreads(self, answer: Answer) -> Array | None:
+        """How far the quantiles of answers lie off their median, standardised: (N, Q - 1, H); None without any."""
+        if answer.quantiles is None:
+            return None
+        xp = namespace(answer.base)
+        quantiles, middle = answer.quantiles, self.cal.quantiles.index(0.5)
+        others = xp.concat([quantiles[..., :middle], quantiles[..., middle + 1 :]], axis=-1)  # (S, H, C, Q - 1)
+        off = (others - answer.base[..., None]) / self.scaler.scale[..., None]
+        by_lane = row_major(xp.permute_dims(off, (0, 2, 3, 1)))
+        return reshaped(by_lane, (-1, *by_lane.shape[2:]))
+
+
+def shape_of(cal: Calibrator) -> tuple[Any, ...]:
+    """What calibrators have in common whose series can be followed together."""
+    sizes: list[tuple[int, ...]] = []
+
+    def noted(array: Array) -> Array:
+        sizes.append(tuple(array.shape))
+        return array
+
+    mapped(noted, cal.source, every=True)
+    recorded = cal.source.signals.record.rows
+    return cal.context, cal.horizon, cal.channels, cal.season, cal.quantiles, cal.settings, recorded, *sizes
+
+
+def require_alike(calibrators: Sequence[Calibrator], ids: Sequence[str]) -> None:
+    """Raise `OptionError` unless the calibrators ask for the same rows and make forecasts of the same form."""
+    first = calibrators[0]
+    for cal, name in zip(calibrators, ids, strict=True):
+        if cal is first:
+            continue
+        for field in ("context", "horizon", "names", "grid", "quantiles", "settings"):
+            mine, other = getattr(cal, field), getattr(first, field)
+            if mine != other:
+                raise _differs(name, ids[0], f"{field} ({_shown(mine)} and {_shown(other)})")
+
+
+def require_same_rows(new: Calibrator, old: Calibrator) -> None:
+    """Raise `OptionError` unless a new calibrator is one of rows like those of the old one."""
+    for field, what in (("names", "channels"), ("grid", "steps of time")):
+        mine, other = getattr(new, field), getattr(old, field)
+        if mine != other:
+            raise OptionError(
+                f"the new calibrator has the {what} {_shown(mine)}, and the rows so far have {_shown(other)}; fit it "
+                "on rows like these, or start anew with history= for the rows so far."
+            )
+
+
+def _differs(one: str, other: str, what: str) -> OptionError:
+    return OptionError(
+        f"the calibrators of {one!r} and {other!r} differ in {what}; series of one fleet need calibrators that "
+        "are fitted alike: give them another fleet."
+    )
+
+
+def _shown(value: Any) -> str:
+    return "other options" if hasattr(value, "gate") else f"{value}"

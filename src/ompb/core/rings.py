@@ -1,0 +1,30 @@
+"""Rings of vectors by origin, (..., D, F), newest first, so that "lead h of row r" is a contiguous view.
+
+A ring has `SLACK` places more than it needs. Origins fill these from the last to the first; when all are full,
+everything moves back by as many places, to a ring of its own. So each vector is kept once, a push writes only to a dead
+place, and an earlier state stays good.
+"""
+
+from __future__ import annotations
+
+from ompb.core.arrays import Array, namespace
+
+# Places filled between two moves: the more, the less is moved, and the more is kept.
+SLACK = 8
+
+
+def push(ring: Array, origin: int, vectors: Array | float) -> Array:
+    """The ring with the vectors (..., F) of an origin; each origin from 0 on is pushed, one after the other."""
+    place = -1 - origin % SLACK + SLACK
+    if place == SLACK - 1:
+        moved = namespace(ring).zeros_like(ring)
+        moved[..., SLACK:, :] = ring[..., :-SLACK, :]
+        ring = moved
+    ring[..., place, :] = vectors
+    return ring
+
+
+def before(ring: Array, row: int, leads: int, newest: int) -> Array:
+    """Vectors of origins row-1 .. row-leads, where ``newest`` is the newest in the ring: (..., leads, F), a view."""
+    place = SLACK - 1 - newest % SLACK + newest + 1 - row
+    return ring[..., place : place + leads, :]

@@ -1,0 +1,319 @@
+"""Fleet: the online stage for many live series at once. A tick's rows go in, all their forecasts come out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ompb import archive, checks
+from ompb.asking import ASK, Asker, as_bases, require_fit
+from ompb.calibrator import Calibrator
+from ompb.cohort import require_alike, require_same_rows
+from ompb.core.arrays import Array
+from ompb.errors import InputError, OptionError, StaleRowError, TimeOrderError
+from ompb.fleet_asking import answered
+from ompb.fleet_file import FleetState, Now, loaded, owner, saved
+from ompb.fleet_forecast import FleetForecast
+from ompb.fleet_parts import all_parts, parts_of
+from ompb.fleet_rows import as_futures, as_ids, as_tick_rows, places_of
+from ompb.groups import Group, moved, with_fresh, with_joined, without
+from ompb.library import HOST, Library
+from ompb.names import listed
+from ompb.outgoing import TRACKED
+from ompb.query import AnyForecaster, as_forecaster
+from ompb.stream import Stream
+from ompb.ticks import Ticks
+from ompb.turns import Mark, Turns
+
+
+class Fleet:
+    """Many series as one array: a tick brings a row of each, and all are forecast at once.
+
+    Each of them learns as a `Stream` of its own would, and issues the same forecasts. Ticks follow each other: one that
+    has been closed is skipped, so a log can be replayed from anywhere before the next one, and one that is left out
+    raises `GapError`. A row that is not there when its tick closes is missing, and may come late by `observe`.
+
+    Series that begin with the same tick, have base forecasts at the same ticks and calibrators of one shape (as many
+    certificate windows, a memory as long) are computed together. Others form groups, one after the other: let series
+    join in crowds, not one by one.
+
+    Args:
+        calibrators: one for all series, or a mapping by id of calibrators that were fitted alike.
+        forecaster: asked once a tick about all series (n = S), or with ``batched=False`` once for each of them. None:
+            each tick is handed its base forecasts.
+        ids: distinct texts; the order of all arrays.
+        device: None for NumPy; "cpu", "cuda" and the like for torch.
+        dtype: of the state, "float64" or "float32".
+        batched: whether the forecaster is asked about all series at once.
+
+    >>> import numpy as np, ompb
+    >>> hours = np.arange(600)
+    >>> load = (10 + np.sin(2 * np.pi * hours / 24) + 0.1 * np.random.default_rng(0).normal(size=600))[:, None]
+    >>> forecaster = ompb.SeasonalProfile(horizon=12, season=24)
+    >>> cal = ompb.Calibrator.fit(forecaster, load, context=48, horizon=12, season=24)
+    >>> fleet = ompb.Fleet(cal, forecaster, ["north", "south"])
+    >>> for tick in range(60):
+    ...     out = fleet.step({"north": load[tick], "south": load[tick] + 3}, at=tick)
+    >>> out.ids, out.mean.shape, fleet.step({}, at=7) is None
+    (('north', 'south'), (2, 12, 1), True)
+    """
+
+    def __init__(
+        self,
+        calibrators: Calibrator | Mapping[str, Calibrator],
+        forecaster: AnyForecaster | None,
+        ids: Iterable[str],
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        batched: bool = True,
+    ) -> None:
+        self._forecaster = None if forecaster is None else as_forecaster(forecaster)
+        self._batched = checks.flag("batched", batched)
+        self._library = Library(device, dtype or "float64")
+        self._turns = Turns("fleet")
+        self._default = calibrators if isinstance(calibrators, Calibrator) else None
+        self._now = self._with_new(Now((), (), Ticks()), as_ids(ids), calibrators)
+
+    def __repr__(self) -> str:
+        return f"Fleet({len(self.ids)} series, {self.ticks} ticks, of {self._cal!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_turns": None}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__ = {**saved, "_turns": Turns("fleet")}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the series, in the order of all arrays."""
+        return self._now.ids
+
+    @property
+    def ticks(self) -> int:
+        """How many ticks have been closed."""
+        return self._now.ticks.closed
+
+    @property
+    def newest(self) -> Any:
+        """The newest tick that was closed; None before the first."""
+        return self._now.ticks.newest
+
+    def step(self, rows: Any, *, at: Any = None, future: Any = None, base: Any = ASK) -> FleetForecast | None:
+        """Close the next tick and forecast from it; None for a tick that was closed before, which changes nothing.
+
+        Args:
+            rows: (S, C) in the order of ``ids``, NaN where missing, or a mapping by id of rows (C,), of which those
+                that are not there are missing.
+            at: the tick: a whole number, counted on from that of the first one, or a time if the calibrators have
+                times. Without it the next one is meant.
+            future: covariates known ahead, (S, horizon, K), or (horizon, K) for all, handed to the forecaster.
+            base: the base forecasts (S, horizon, C), if the forecaster is not to be asked, or a mapping by id; NaN for
+                a series that has none, None for no forecast at all.
+
+        Raises:
+            GapError: a tick beyond the next one.
+            InputError: rows, tick, base forecasts or covariates cannot be used.
+            ForecasterError: the forecaster failed, or broke its contract.
+            BusyError: another call is at work.
+
+        Any of them leaves the fleet as it was.
+        """
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            now = self._now
+            ticks = now.ticks.after(at, self._cal.grid)
+            if ticks is None:
+                return None
+            values = as_tick_rows(rows, now.ids, self._cal.names, self._library)
+            out, groups = self._stepped(now, ticks, values, future, base)
+            self._now = Now(now.ids, groups, ticks)
+            return out
+        finally:
+            del mark  # a traceback may keep this frame alive
+
+    def observe(self, at: Any, rows: Any) -> None:
+        """Take in cells of an older tick, (S, C) or a mapping by id, NaN elsewhere: see `Stream.observe`.
+
+        Raises `StaleRowError` for a tick not yet closed, or too old to be of use. The fleet is then as it was.
+        """
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            now, cal = self._now, self._cal
+            values = as_tick_rows(rows, now.ids, cal.names, self._library)
+            age = now.ticks.age(at, cal.grid)
+            kept = max(cal.settings.patience, *(group.cohort.cal.remembers - 1 for group in now.groups))
+            if age > kept:
+                raise StaleRowError(f"tick {at!r} is {age} ticks old; accepted: up to {kept}.")
+            groups = tuple(self._observed(now, group, age, group.rows(values)) for group in now.groups)
+            self._now = Now(now.ids, groups, now.ticks)
+        finally:
+            del mark  # a traceback may keep this frame alive
+
+    def replace(self, forecaster: AnyForecaster | None, calibrators: Calibrator | Mapping[str, Calibrator]) -> None:
+        """Go on with another model for all series, from the next tick on: see `Stream.replace`.
+
+        Series that share a clock are computed together again, wherever they had forecasts before.
+        """
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            now, each = self._now, each_of(calibrators, self.ids)
+            new = None if forecaster is None else as_forecaster(forecaster)
+            require_fit(new, each[0])
+            require_alike(each, now.ids)
+            require_same_rows(each[0], self._cal)
+            groups: tuple[Group, ...] = ()
+            for group in now.groups:
+                for part in group.taken_over([each[place] for place in group.places]):
+                    groups = with_joined(groups, part)
+            default = calibrators if isinstance(calibrators, Calibrator) else None
+            after = {"_forecaster": new, "_default": default, "_now": Now(now.ids, groups, now.ticks)}
+            self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a tick
+        finally:
+            del mark  # a traceback may keep this frame alive
+
+    def add(self, ids: Iterable[str], calibrators: Calibrator | Mapping[str, Calibrator] | None = None) -> None:
+        """Let series join with the next tick; they come last in ``ids``. Without calibrators, that of the others."""
+        with_calibrators = self._default if calibrators is None else calibrators
+        if with_calibrators is None:
+            raise OptionError("the series of this fleet have calibrators of their own; pass calibrators= by id.")
+        self._now = self._with_new(self._now, as_ids(ids), with_calibrators)
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Let series leave, but not all of them."""
+        now = self._now
+        leaving = np.asarray(places_of(as_ids(ids), now.ids, "drop"))
+        if len(leaving) == len(now.ids):
+            raise InputError("these are all series of the fleet; keep one, or let go of the fleet.")
+        staying = tuple(np.delete(np.asarray(now.ids, dtype=object), leaving).tolist())
+        self._now = Now(staying, without(now.groups, leaving), now.ticks)
+
+    def take(self, one: str) -> Stream:
+        """A series as an ordinary stream, which goes on from here. The series stays, and knows nothing of it."""
+        place = places_of([one], self.ids, "take")[0]
+        group = next(group for group in self._now.groups if place in group.places)
+        alone = group.part(np.flatnonzero(group.places == place))
+        stream = Stream(alone.cohort.cal, self._forecaster)
+        stream._state = moved(alone.state, HOST)
+        return stream
+
+    def put(self, one: str, stream: Stream) -> None:
+        """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one."""
+        now, cal, state = self._now, stream._cohort.cal, stream._state
+        require_alike([self._cal, cal], [now.ids[0], one])
+        expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
+        if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
+            raise TimeOrderError(
+                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
+                "bring one whose newest row is of that time."
+            )
+        ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
+        if one in now.ids:
+            ids, place = now.ids, now.ids.index(one)
+            groups = without(groups, np.asarray([place]), closes_up=False)
+        new = Group.fresh([cal], self._library, np.asarray([place]))
+        self._now = Now(ids, with_joined(groups, new._replace(state=moved(state, self._library))), now.ticks)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all series to one file, with the tick inside; calibrators are saved on their own."""
+        archive.write(path, "fleet", saved(self._now), of=owner(self._now))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        calibrators: Calibrator | Mapping[str, Calibrator],
+        forecaster: AnyForecaster | None,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        batched: bool = True,
+    ) -> Fleet:
+        """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators."""
+        of = calibrators.fingerprint if isinstance(calibrators, Calibrator) else owner(calibrators)
+        state = archive.read(path, "fleet", FleetState, of=of)
+        fleet = cls(calibrators, forecaster, state.ids, device=device, dtype=dtype, batched=batched)
+        fleet._now = loaded(path, state, each_of(calibrators, state.ids), fleet._library)
+        return fleet
+
+    @property
+    def _cal(self) -> Calibrator:
+        """Of one of the series: how they are asked and what they issue is alike for all."""
+        return self._now.groups[0].cohort.cal
+
+    def _with_new(self, now: Now, ids: tuple[str, ...], calibrators: Calibrator | Mapping[str, Calibrator]) -> Now:
+        """With new series, which have seen nothing yet."""
+        here = sorted(set(ids) & set(now.ids))
+        if here:
+            raise OptionError(f"ids = {listed(here)} are here already; accepted: new ones.")
+        each = each_of(calibrators, ids)
+        first = now.groups[0].cohort.cal if now.groups else each[0]
+        require_fit(self._forecaster, first)
+        require_alike([first, *each], [(now.ids or ids)[0], *ids])
+        return Now((*now.ids, *ids), with_fresh(now.groups, each, self._library, len(now.ids)), now.ticks)
+
+    def _observed(self, now: Now, group: Group, age: int, told: Array) -> Group:
+        """A group once cells (s, C) of a row so many ticks back are known."""
+        late = group.state.rows - 1 - age
+        if late >= 0:
+            return group._replace(state=group.cohort.observe(group.state, late, told))
+        early = group.places[~np.isnan(self._library.host(told)).all(axis=1)]
+        if len(early):
+            raise StaleRowError(
+                f"that tick lies before {listed([now.ids[place] for place in early])} joined the fleet."
+            )
+        return group
+
+    def _stepped(
+        self, now: Now, ticks: Ticks, values: Array, future: Any, base: Any
+    ) -> tuple[FleetForecast, tuple[Group, ...]]:
+        """The forecast and the groups after the rows (S, C) of a tick."""
+        assert ticks.newest is not None  # it is the tick being closed
+        cal, stamp = self._cal, ticks.newest if ticks.timed else None
+        given = base if base is ASK or base is None or self._library.is_own(base) else as_bases(base, now.ids, cal)
+        ahead = as_futures(future, len(now.ids), cal.horizon)
+        entered = [group.cohort.enter(group.state, group.rows(values)[:, None]) for group in now.groups]
+        asker = Asker(cal, self._forecaster, self._batched)
+        groups, answers = answered(now.groups, entered, asker, stamp, ahead, given)
+        if len(groups) > len(now.groups):  # some series were left out
+            entered = [group.cohort.enter(group.state, group.rows(values)[:, None]) for group in groups]
+        after, parts = [], []
+        for group, one, answer in zip(groups, entered, answers, strict=True):
+            issued, state = group.cohort.leave(group.state, one, stamp, answer)
+            after.append(group._replace(state=state))
+            parts.append(parts_of(after[-1], one, None if answer is None else answer.base, issued))
+        (origin, replaced), spoken = np.empty((2, len(now.ids)), dtype=np.int64), np.empty(len(now.ids), dtype=bool)
+        for group, answer in zip(after, answers, strict=True):
+            origin[group.places], spoken[group.places] = group.state.rows - 1, answer is not None
+            replaced[group.places] = -1 if group.state.replaced is None else group.state.replaced
+        out = FleetForecast(
+            ids=now.ids,
+            at=ticks.newest,
+            origin=origin,
+            issued=spoken,
+            replaced=replaced,
+            times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
+            names=cal.names,
+            signals=after[0].cohort.online.warnings.names,
+            levels=TRACKED,
+            bounds=after[0].cohort.bounds,
+            parts=all_parts(after, parts),
+            library=self._library,
+        )
+        return out, tuple(after)
+
+
+def each_of(calibrators: Calibrator | Mapping[str, Calibrator], ids: Sequence[str]) -> list[Calibrator]:
+    """The calibrator of each series."""
+    if isinstance(calibrators, Calibrator):
+        return [calibrators] * len(ids)
+    lacking = [one for one in ids if one not in calibrators]
+    if lacking:
+        raise OptionError(f"calibrators lack {listed(lacking)}; pass one for each id, or one for all.")
+    return [calibrators[one] for one in ids]

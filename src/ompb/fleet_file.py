@@ -1,0 +1,99 @@
+"""A fleet in one file: ids, the newest tick, and the state of each group of series."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.archive.tree import check_alike
+from ompb.calibrator import Calibrator
+from ompb.cohort import CohortState
+from ompb.errors import FormatError
+from ompb.files import PathLike
+from ompb.groups import Group, cohort_of, moved
+from ompb.library import HOST, Library
+from ompb.shapes import Apart, Shape
+from ompb.ticks import Ticks
+
+
+class Now(NamedTuple):
+    """All that changes in a fleet; it is taken in one assignment."""
+
+    ids: tuple[str, ...]
+    groups: tuple[Group, ...]
+    ticks: Ticks
+
+
+class SavedGroup(NamedTuple):
+    """Series that share a clock, and their places in the fleet."""
+
+    places: Annotated[NDArray[np.int64], Shape("S", dtype="int64", least=0)]
+    state: CohortState
+
+
+class FleetState(NamedTuple):
+    """All that a file says of a fleet."""
+
+    ids: tuple[str, ...]
+    ticks: int  # closed so far
+    timed: bool  # whether ticks are times
+    dated: bool  # whether these are dates
+    newest: Annotated[NDArray[np.int64], Shape("1", dtype="int64")]  # tick, if there is one
+    groups: tuple[Annotated[SavedGroup, Apart()], ...]
+
+
+def owner(now: Now | Mapping[str, Calibrator]) -> str:
+    """What stands for the calibrators of a fleet: the fingerprint of the one that all share, or of all by id."""
+    if isinstance(now, Now):
+        each = {now.ids[place]: cal for g in now.groups for place, cal in zip(g.places, g.calibrators, strict=True)}
+        first = now.groups[0].cohort.cal
+        if all(cal is first for cal in each.values()):
+            return first.fingerprint
+        return owner(each)
+    pairs = sorted((one, cal.fingerprint) for one, cal in now.items())
+    return hashlib.sha256(repr(pairs).encode()).hexdigest()
+
+
+def saved(now: Now) -> FleetState:
+    """A fleet as its file has it."""
+    stamp = now.ticks.newest
+    return FleetState(
+        ids=now.ids,
+        ticks=now.ticks.closed,
+        timed=now.ticks.timed,
+        dated=isinstance(stamp, np.datetime64),
+        newest=np.asarray([0 if stamp is None else stamp]).astype(np.int64),
+        groups=tuple(SavedGroup(group.places, moved(group.state, _host_of(group))) for group in now.groups),
+    )
+
+
+def loaded(path: PathLike, state: FleetState, calibrators: Sequence[Calibrator], library: Library) -> Now:
+    """The fleet of a file. Raises `FormatError` if it says something that no fleet of these calibrators can be."""
+    places = np.concatenate([group.places for group in state.groups]) if state.groups else np.zeros(0)
+    if not np.array_equal(np.sort(places), np.arange(len(state.ids))):
+        raise FormatError(f"{path} does not say where each of its {len(state.ids)} series is; write it again.")
+    groups = []
+    for one in state.groups:
+        cohort = cohort_of([calibrators[place] for place in one.places], library)
+        held = moved(one.state, library)
+        try:
+            check_alike(moved(held, _host_like(library)), moved(cohort.start(), _host_like(library)))
+        except FormatError as error:
+            raise FormatError(f"{path} is not a readable ompb file ({error}); write it again with save().") from error
+        groups.append(Group(cohort, held, one.places))
+    tick = int(state.newest[0])
+    stamp = np.datetime64(tick, "us") if state.dated else tick
+    return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks else None, state.timed))
+
+
+def _host_of(group: Group) -> Library:
+    return _host_like(group.cohort.library)
+
+
+def _host_like(library: Library) -> Library:
+    """NumPy with the same type of numbers."""
+    return HOST if library.dtype == HOST.dtype else Library(None, library.dtype)

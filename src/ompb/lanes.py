@@ -1,0 +1,146 @@
+"""Series side by side: value classes whose arrays have a first axis of S series, or of N = S C lanes.
+
+What the offline stage left of one series can be *spread* over many, or *joined* with that of others; a state of many
+can be *taken* apart and *joined* again. Which arrays have such an axis is said by their `Shape`: its first size is S or
+N.
+Everything else, the whole numbers that are a cohort's clock among it, must be the same for all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from ompb.core.arrays import Array, namespace, reshaped
+from ompb.shapes import Shape
+
+_Value = TypeVar("_Value")
+Change = Callable[..., Array]  # of arrays at the same place of several values
+
+
+class UnlikeError(Exception):
+    """Values that cannot stand side by side; its text names the place where they differ."""
+
+
+def spread(value: _Value, series: int) -> _Value:
+    """One series' value for so many, all alike. With a single channel nothing is copied."""
+
+    def change(array: Array) -> Array:
+        shape = (series, *array.shape)
+        return reshaped(namespace(array).broadcast_to(array[None], shape), (series * shape[1], *array.shape[1:]))
+
+    return mapped(change, value)
+
+
+def joined(values: Sequence[_Value]) -> _Value:
+    """Several values as one, series after series. Raises `UnlikeError`."""
+    return mapped(lambda *arrays: namespace(arrays[0]).concat(arrays, axis=0), *values)
+
+
+def taken(value: _Value, series: int, places: Any) -> _Value:
+    """Some of a value's S series, copied; ``places`` is an index along them."""
+
+    def change(array: Array) -> Array:
+        chosen = _by_series(array, series)[places]
+        return reshaped(chosen, (chosen.shape[0] * chosen.shape[1], *array.shape[1:]))
+
+    return mapped(change, value)
+
+
+def put_back(value: _Value, series: int, places: Any, before: _Value, after: _Value) -> _Value:
+    """A value of S series once those at ``places`` have changed; arrays that did not change are left as they are."""
+
+    def change(array: Array, was: Array, now: Array) -> Array:
+        if now is was:
+            return array
+        copy = namespace(array).asarray(array, copy=True)
+        _by_series(copy, series)[places] = _by_series(now, len(places))
+        return copy
+
+    return mapped(change, value, before, after)
+
+
+def mapped(change: Change, *values: _Value, every: bool = False) -> _Value:
+    """The value whose arrays by series, or ``every`` array, are what ``change`` makes of those of all ``values``.
+
+    Raises `UnlikeError` where something else differs; of truth values, which only say that some work can be spared, the
+    weakest one is kept.
+    """
+    return typing.cast(_Value, _mapped(change, values, "", None, every))
+
+
+def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every: bool) -> Any:
+    first = values[0]
+    kind: Any = type(first)
+    if any(type(value) is not kind for value in values):
+        raise UnlikeError(place)
+    fields = _fields(kind)
+    if fields is not None:
+        parts = {
+            name: _mapped(change, [getattr(value, name) for value in values], _below(place, name), below, every)
+            for name, below in fields.items()
+        }
+        return kind(**parts)
+    if kind is tuple:
+        if any(len(value) != len(first) for value in values):
+            raise UnlikeError(place)
+        inner = _inner(hint)
+        return tuple(
+            _mapped(change, items, f"{place}[{number}]", inner, every)
+            for number, items in enumerate(zip(*values, strict=True))
+        )
+    if hasattr(first, "shape"):
+        return _array(change, values, place, hint, every)
+    if kind is bool:
+        return all(values)
+    if any(value != first for value in values):
+        raise UnlikeError(place)
+    return first
+
+
+def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every: bool) -> Array:
+    if any(value.shape[1:] != values[0].shape[1:] for value in values):
+        raise UnlikeError(place)
+    if every or _is_by_series(hint):
+        return change(*values)
+    if any(value is not values[0] and bool((value != values[0]).any()) for value in values):
+        raise UnlikeError(place)
+    return values[0]
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any] | None:
+    """The hints of a value class's fields; None for anything else."""
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind) if field.init]
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        names = list(kind._fields)
+    else:
+        return None
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {name: hints[name] for name in names}
+
+
+def _by_series(array: Array, series: int) -> Array:
+    """(S, lanes of a series, ...)."""
+    return reshaped(array, (series, array.shape[0] // series, *array.shape[1:]))
+
+
+def _is_by_series(hint: Any) -> bool:
+    notes = getattr(hint, "__metadata__", ())
+    return any(isinstance(note, Shape) and note.dims.split()[0] in ("N", "S") for note in notes)
+
+
+def _inner(hint: Any) -> Any:
+    """What a hint says of a tuple's items."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        return _inner(arguments[0])
+    return arguments[0] if arguments else None
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name

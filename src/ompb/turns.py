@@ -1,0 +1,40 @@
+"""One call at a time: a second one, from another thread or from a forecaster that is being asked, is refused."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import suppress
+
+from ompb.errors import BusyError
+
+
+class Mark:
+    """Lives as long as a call is at work."""
+
+
+class Turns:
+    """Whose turn it is: the earliest call whose mark, which dies with the call however that ends, is alive.
+
+    A list's own operations are indivisible, so it needs no lock, which an interrupt could leave locked for good.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._calls: list[weakref.ref[Mark]] = []
+
+    def enter(self, mark: Mark) -> None:
+        """Take the turn, or raise `BusyError`. The caller drops the mark when it is done."""
+        call = weakref.ref(mark)
+        del mark  # a traceback may keep this frame alive
+        self._calls.append(call)
+        for earlier in self._calls.copy():
+            if earlier is call:
+                return
+            if earlier() is not None:
+                self._calls.remove(call)
+                raise BusyError(
+                    f"this {self._what} is at work on another row; make one call after the other, from one thread, and "
+                    "not from its own forecaster. For several threads, give each series a stream of its own."
+                )
+            with suppress(ValueError):  # another call has just done so
+                self._calls.remove(earlier)

@@ -1,0 +1,250 @@
+"""Ticks, ids, files and the coming and going of series."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_fleets import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    IDS,
+    SEASON,
+    SETTINGS,
+    assert_equal,
+    calibrator,
+    calibrators,
+    last_season,
+    table,
+)
+
+import ompb
+from ompb.errors import (
+    BusyError,
+    FormatError,
+    InputError,
+    NotFiniteError,
+    OptionError,
+    ShapeError,
+    StaleRowError,
+    TimeOrderError,
+)
+
+
+def walked(ticks: int, cal: Any = None, **options: Any) -> ompb.Fleet:
+    fleet = ompb.Fleet(cal or calibrator(), last_season, IDS, **options)
+    for rows in table()[:ticks]:
+        fleet.step(rows)
+    return fleet
+
+
+def same(one: ompb.FleetForecast | None, other: ompb.FleetForecast | None) -> bool:
+    assert one is not None
+    assert other is not None
+    return one.ids == other.ids and all(
+        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
+        for name in ("mean", "sd", "gate", "multipliers", "origin", "issued")
+    )
+
+
+def test_old_ticks_are_skipped_and_gaps_are_told() -> None:
+    fleet = ompb.Fleet(calibrator(), last_season, IDS)
+    for tick in range(7, 17):
+        assert fleet.step(table()[tick], at=tick) is not None
+    before = fleet.step(table()[0], at=12)
+    assert before is None
+    assert (fleet.ticks, fleet.newest) == (10, 16)
+    with pytest.raises(ompb.GapError, match="expected: 17") as told:
+        fleet.step(table()[19], at=19)
+    assert told.value.expected == 17
+    assert pickle.loads(pickle.dumps(told.value)).expected == 17
+    never = walked(0)
+    for tick in range(7, 18):
+        out = never.step(table()[tick])
+    assert same(fleet.step(table()[17], at=17), out)
+
+
+def test_ticks_are_times_where_the_calibrator_has_them() -> None:
+    source = np.asarray(table()[:80, 0])
+    hours = np.datetime64("2024-01-01T00", "us") + np.arange(80) * np.timedelta64(1, "h")
+    cal = ompb.Calibrator.fit(
+        last_season, source, times=hours, context=CONTEXT, horizon=HORIZON, season=SEASON, **SETTINGS
+    )
+    fleet, stream = ompb.Fleet(cal, last_season, ["x"], batched=False), cal.stream(last_season)
+    for tick in range(20):
+        out = fleet.step(table()[tick, :1], at=hours[tick])
+        forecast = stream.step(table()[tick, 0], at=hours[tick])
+    assert out is not None
+    assert forecast is not None
+    assert_equal(out, 0, forecast)
+    np.testing.assert_array_equal(out.times, forecast.times)
+    assert fleet.step(table()[3, :1], at=hours[3]) is None
+    with pytest.raises(ompb.GapError, match="2024-01-01T20"):
+        fleet.step(table()[21, :1], at="2024-01-01T21:00")
+    with pytest.raises(TimeOrderError, match="off the grid"):
+        fleet.step(table()[21, :1], at="2024-01-01T19:30")
+    with pytest.raises(StaleRowError, match="cannot be observed"):
+        fleet.observe(hours[20], table()[3, :1])
+    fleet.observe(hours[18], [[1.0, 2.0]])
+    stream.observe(hours[18], [1.0, 2.0])
+    following, single = fleet.step(table()[20, :1], at=hours[20]), stream.step(table()[20, 0])
+    assert following is not None
+    assert_equal(following, 0, single)
+    taken = fleet.take("x")
+    fleet.put("y", taken)
+    taken.step(table()[21, 0])
+    with pytest.raises(TimeOrderError, match="has not come as far as the fleet"):
+        fleet.put("z", taken)
+
+
+def test_series_come_and_go() -> None:
+    fleet = walked(20, batched=False)
+    streams = {one: calibrator().stream(last_season) for one in IDS}
+    for rows in table()[:20]:
+        for one, row in zip(IDS, rows, strict=True):
+            streams[one].step(row)
+    fleet.add(["f", "g"])
+    streams |= {one: calibrator().stream(last_season) for one in ("f", "g")}
+    fleet.drop(["b"])
+    del streams["b"]
+    assert fleet.ids == ("a", "c", "d", "e", "f", "g") == tuple(streams)
+    for tick in range(20, 40):
+        rows = {one: table()[tick, number % 5] for number, one in enumerate(streams)}
+        out = fleet.step(rows, at=tick)
+        assert out is not None
+        for place, (one, stream) in enumerate(streams.items()):
+            assert_equal(out, place, stream.step(rows[one]))
+        if tick == 30:
+            lone = fleet.take("d")
+            lone.step(rows["d"])  # goes its own way
+            streams["d"] = fleet.take("d")
+            fleet.put("c", fleet.take("f"))
+            streams["c"] = fleet.take("c")
+    with pytest.raises(StaleRowError, match="before f, g joined"):
+        walked_with_two_more().observe(0, {"f": [1.0, 1.0], "g": [2.0, 2.0]})
+
+
+def walked_with_two_more() -> ompb.Fleet:
+    fleet = walked(3)
+    fleet.add(["f", "g"])
+    fleet.step({})
+    return fleet
+
+
+def test_all_that_began_together_are_one_group() -> None:
+    fleet = ompb.Fleet(calibrator(), last_season, IDS[:2])
+    fleet.add(IDS[2:])
+    for rows in table()[:30]:
+        fleet.step(rows)
+    for one in IDS[:3]:
+        fleet.put(one, fleet.take(one))
+    assert [len(group.places) for group in fleet._now.groups] == [5]
+
+
+@pytest.mark.parametrize("cal", [calibrator(), calibrators()], ids=["shared", "own"])
+def test_a_file_continues_a_fleet(tmp_path: Path, cal: Any) -> None:
+    fleet = walked(25, cal)
+    fleet.observe(23, table(holes=0.0)[23])
+    fleet.save(tmp_path / "shard")
+    again = ompb.Fleet.load(tmp_path / "shard", cal, last_season)
+    assert (again.ids, again.ticks, again.newest) == (IDS, 25, 24)
+    assert again.step(table()[24], at=24) is None
+    for tick in range(25, 40):
+        assert same(fleet.step(table()[tick], at=tick), again.step(table()[tick], at=tick))
+    copy = pickle.loads(pickle.dumps(fleet))
+    assert same(fleet.step(table()[40]), copy.step(table()[40]))
+    with pytest.raises(FormatError, match="another calibrator"):
+        ompb.Fleet.load(tmp_path / "shard", calibrator(1), last_season)
+    calibrator().stream(last_season).save(tmp_path / "stream")
+    with pytest.raises(FormatError, match="holds a stream, not a fleet"):
+        ompb.Fleet.load(tmp_path / "stream", calibrator(), last_season)
+
+
+def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:
+    fleet = walked_with_two_more()
+    fleet.save(tmp_path / "shard")
+    again = ompb.Fleet.load(tmp_path / "shard", calibrator(), last_season)
+    for tick in range(4, 20):
+        rows = dict(zip(fleet.ids, table()[tick, [0, 1, 2, 3, 4, 0, 1]], strict=True))
+        assert same(fleet.step(rows), again.step(rows))
+
+
+def test_what_cannot_be_used_is_told() -> None:
+    fleet = walked(8)
+    kept = fleet._now
+    cases: list[tuple[type[Exception], str, Any]] = [
+        (ShapeError, r"rows have shape \(2, 2\); accepted: \(5, 2\)", np.zeros((2, 2))),
+        (InputError, "names the series 'x', which is not here; accepted: a, b, c", {"x": [1.0, 2.0]}),
+        (NotFiniteError, "the row of 'b' is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
+        (ompb.errors.DtypeError, "real numbers", [["a", "b"]] * 5),
+    ]
+    for error, words, rows in cases:
+        with pytest.raises(error, match=words):
+            fleet.step(rows)
+    with pytest.raises(StaleRowError, match="ticks old"):
+        walked(40).observe(1, np.ones((5, 2)))
+    for ids, words in (((), "distinct texts"), (("a", "a"), "distinct texts"), ((1,), "distinct texts")):
+        with pytest.raises(OptionError, match=words):
+            ompb.Fleet(calibrator(), last_season, ids)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="here already"):
+        fleet.add(["a"])
+    with pytest.raises(OptionError, match="calibrators lack b"):
+        ompb.Fleet({"a": calibrator()}, last_season, ["a", "b"])
+    with pytest.raises(OptionError, match="calibrators of their own"):
+        ompb.Fleet({"a": calibrator()}, last_season, ["a"]).add(["b"])
+    with pytest.raises(OptionError, match="dtype = 'float16'"):
+        ompb.Fleet(calibrator(), last_season, IDS, dtype="float16")
+    with pytest.raises(InputError, match="all series"):
+        fleet.drop(IDS)
+    assert fleet._now is kept
+
+
+def test_calibrators_that_were_fitted_otherwise_are_refused() -> None:
+    source = np.asarray(table()[:80, 0])
+    arguments: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **SETTINGS}
+    like = ompb.Calibrator.fit(last_season, source, **arguments)
+    for change, words in (
+        ({"patience": 5}, "settings"),
+        ({"context": 8}, r"context \(8 and 6\)"),
+    ):
+        other = ompb.Calibrator.fit(last_season, source, **(arguments | change))
+        with pytest.raises(OptionError, match=f"'b' and 'a' differ in {words}"):
+            ompb.Fleet({"a": like, "b": other}, last_season, ["a", "b"])
+
+
+def test_a_forecaster_that_fails_leaves_the_fleet_as_it_was() -> None:
+    works = True
+
+    def moody(windows: Any) -> Any:
+        if not works:
+            raise RuntimeError("no")
+        return last_season(windows)
+
+    fleet, never = (ompb.Fleet(calibrator(), moody, IDS) for _ in range(2))
+    for tick, rows in enumerate(table()[:40]):
+        if tick >= CONTEXT:
+            works = False
+            with pytest.raises(ompb.errors.ForecasterError, match="failed"):
+                fleet.step(rows * 2)
+            works = True
+        out = fleet.step(rows)
+        assert same(out, never.step(rows))
+
+
+def test_a_fleet_at_work_is_busy() -> None:
+    fleets: list[ompb.Fleet] = []
+
+    def meddling(windows: Any) -> Any:
+        fleets[0].step(np.zeros((5, CHANNELS)))
+        return last_season(windows)
+
+    fleets.append(ompb.Fleet(calibrator(), meddling, IDS))
+    for rows in table()[: CONTEXT - 1]:
+        fleets[0].step(rows)
+    with pytest.raises(BusyError, match="this fleet is at work"):
+        fleets[0].step(table()[CONTEXT])
+    assert fleets[0].ticks == CONTEXT - 1

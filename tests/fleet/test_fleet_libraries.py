@@ -1,0 +1,138 @@
+"""The same fleet in another array library, and in float32; what a series weighs in memory and in a file."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from small_fleets import CHANNELS, HORIZON, IDS, assert_equal, calibrator, calibrators, last_season, table
+
+import ompb
+from ompb.datasets.synthetic import shifted_stream
+from ompb.lanes import mapped
+from ompb.types import Floats
+
+
+def arrays_of(fleet: ompb.Fleet) -> list[Any]:
+    """Every array of a fleet's state."""
+    found: list[Any] = []
+
+    def enter(array: Any) -> Any:
+        found.append(array)
+        return array
+
+    for group in fleet._now.groups:
+        mapped(enter, group.state, every=True)
+    return found
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
+def test_torch_is_numpy(own: bool) -> None:
+    torch = pytest.importorskip("torch")
+    cal: Any = calibrators() if own else calibrator()
+    fleet = ompb.Fleet(cal, last_season, IDS, device="cpu")
+    streams = [(calibrators()[one] if own else cal).stream(last_season) for one in IDS]
+    for tick, rows in enumerate(table()):
+        out = fleet.step(torch.asarray(np.array(rows)) if tick % 2 else rows, at=tick)
+        assert out is not None
+        for place, stream in enumerate(streams):
+            assert_equal(out, place, stream.step(rows[place]), 1e-9)
+        if tick % 6 == 5:
+            late = {one: table(holes=0.0)[tick - 2, place] for place, one in enumerate(IDS) if place != 3}
+            fleet.observe(tick - 2, late)
+            for one, row in late.items():
+                streams[IDS.index(one)].observe(tick - 2, row)
+    assert out is not None
+    assert all(isinstance(array, torch.Tensor) for array in arrays_of(fleet) if array.shape != (1,))
+    assert len(out.frame()) == len(IDS) * CHANNELS * HORIZON
+    alone = fleet.take("c")
+    assert alone.realised_risk().upper == pytest.approx(streams[2].realised_risk().upper, rel=1e-9)
+
+
+def test_base_forecasts_on_the_device_are_taken_as_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    asked, handed = ompb.Fleet(calibrator(), last_season, IDS), ompb.Fleet(calibrator(), None, IDS, device="cpu")
+    for rows in table()[:30]:
+        out = asked.step(rows)
+        assert out is not None
+        given = handed.step(torch.asarray(np.array(rows)), base=torch.asarray(out.base) if out.issued.any() else None)
+        assert given is not None
+        np.testing.assert_allclose(given.mean.numpy(), out.mean, rtol=1e-9)
+
+
+def test_a_step_waits_for_no_number_and_names_every_device() -> None:
+    """A meta tensor has no numbers and mixes with no other device: whoever asks for one, or forgets it, is found."""
+    torch = pytest.importorskip("torch")
+    fleet = ompb.Fleet(calibrator(), None, IDS, device="meta", dtype="float32")
+    rows, base = (torch.empty((len(IDS), *more, CHANNELS), device="meta") for more in ((), (HORIZON,)))
+    for tick in range(150):  # every certificate window is read again, and the source's word is put back
+        out = fleet.step(rows, at=tick, base=base)
+    assert out is not None
+    assert out.certificate is not None
+    lower, _ = out.interval(0.8)
+    assert {array.device.type for array in (out.mean, lower, out.certificate.value, out.hidden)} == {"meta"}
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_all_of_a_float32_state_is_float32(device: str | None, tmp_path: Path) -> None:
+    if device is not None:
+        pytest.importorskip("torch")
+    fleet = ompb.Fleet(calibrator(), last_season, IDS, device=device, dtype="float32")
+    exact = ompb.Fleet(calibrator(), last_season, IDS)
+    for rows in table():
+        out, other = fleet.step(rows), exact.step(rows)
+    assert out is not None
+    assert other is not None
+    kinds = {str(array.dtype).removeprefix("torch.") for array in arrays_of(fleet)}
+    assert kinds == {"float32", "int64", "bool"}
+    np.testing.assert_allclose(fleet._library.host(out.mean), other.mean, rtol=1e-4)
+    fleet.save(tmp_path / "narrow")
+    again = ompb.Fleet.load(tmp_path / "narrow", calibrator(), last_season, device=device, dtype="float32")
+    one, two = (each.step(table()[3]) for each in (fleet, again))
+    assert one is not None
+    assert two is not None
+    np.testing.assert_array_equal(fleet._library.host(one.mean), fleet._library.host(two.mean))
+
+
+def test_a_device_that_is_not_here_is_told() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(ompb.errors.OptionError, match=r"device = 'nowhere' is not here"):
+        ompb.Fleet(calibrator(), last_season, IDS, device="nowhere")
+
+
+def test_float32_costs_next_to_nothing_on_etth(data_dir: Path) -> None:
+    first, second = (pl.read_csv(data_dir / f"ETTh{site}.csv").drop("date").to_numpy()[:3000] for site in (1, 2))
+    second = second[:900]
+    forecaster = ompb.Ridge.fit(first, 48, 24)
+    cal = ompb.Calibrator.fit(forecaster, first, context=48, horizon=24, season=24, spans=(1, 2))
+    errors = []
+    for dtype in ("float64", "float32"):
+        fleet, means = ompb.Fleet(cal, forecaster, ["x"], dtype=dtype), []
+        for row in second:
+            out = fleet.step(row[None])
+            assert out is not None
+            means.append(out.mean[0])
+        ahead = np.stack([second[t + 1 : t + 25] for t in range(47, len(second) - 24)])
+        errors.append(np.abs(np.stack(means[47:-24]) - ahead).mean(axis=(0, 1)) / cal.scale)
+    assert errors[1].mean() <= 1.001 * errors[0].mean()
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("float64", 122.0), ("float32", 62.0)])
+def test_what_a_series_weighs(tmp_path: Path, dtype: str, most: float) -> None:
+    """Kilobytes a series, in memory and in a file, of one channel with a certificate and default settings."""
+    source: Floats = shifted_stream("level", 1, 2000, 40, 1, 24)[0]
+    forecaster = ompb.SeasonalProfile(horizon=24, season=24)
+    cal = ompb.Calibrator.fit(forecaster, source, context=48, horizon=24, season=24, spans=(1,))
+    assert dataclasses.replace(cal.settings, spans=(1, 2, 4)) == ompb.Settings()
+    ids = [str(number) for number in range(20)]
+    fleet = ompb.Fleet(cal, forecaster, ids, dtype=dtype)
+    for tick in range(60):
+        fleet.step(source[tick : tick + 20])
+    weight = sum(array.nbytes for array in arrays_of(fleet)) / len(ids) / 1024
+    assert weight <= most
+    fleet.save(tmp_path / "shard")
+    assert (tmp_path / "shard").stat().st_size / len(ids) / 1024 <= weight + 1
