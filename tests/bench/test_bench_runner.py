@@ -16,19 +16,20 @@ import small_etth
 from small_etth import HORIZON, METHODS, small_cells, write_small_etth
 
 import ompb
-from ompb.bench import backbones, methods, runner
+from ompb.bench import backbones, methods, work
 from ompb.bench.added import add_file
 from ompb.bench.backbones import RunContext, backbone_label, forecaster
 from ompb.bench.contract import Method, Task
+from ompb.bench.executors import InTurn, Processes
 from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
-from ompb.datasets.tables import read_table
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.files import LEFTOVER
 from ompb.metrics.point import mae, mse
 from ompb.scaler import Scaler
+from ompb.tables import read_table
 
 POINT = ["mae", "mse"]
 LAW = ("nll", "crps", "ece", "coverage80", "coverage95", "width80", "width95", "winkler80", "winkler95")
@@ -115,7 +116,13 @@ def test_several_processes_give_the_same(undisturbed: Undisturbed, folder: Path,
     lines: list[str] = []
     ticks: list[tuple[int, int]] = []
     run_context = RunContext(Store(tmp_path), folder)
-    run(undisturbed.cells, run_context, jobs=2, progress=lambda *tick: ticks.append(tick), log=lines.append)
+    run(
+        undisturbed.cells,
+        run_context,
+        executor=Processes(2),
+        progress=lambda *tick: ticks.append(tick),
+        log=lines.append,
+    )
     assert timeless(run_context.store) == timeless(undisturbed.run_context.store)
     assert ticks == [(done, len(undisturbed.cells)) for done in range(1, len(undisturbed.cells) + 1)]
     assert sorted(lines) == sorted(f"{cell}: finished" for cell in undisturbed.cells)
@@ -130,7 +137,7 @@ def test_splits_share_what_the_source_teaches(
         made.append(name)
         return make(name, task)
 
-    monkeypatch.setattr(runner, "make", counting)
+    monkeypatch.setattr(work, "make", counting)
     run_context = RunContext(Store(tmp_path), folder)
     run(undisturbed.cells, run_context)
     assert sorted(made) == sorted({(c.protocol, c.method): c.method for c in undisturbed.cells}.values())
@@ -149,7 +156,7 @@ def test_progress_follows_every_cell(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_method_that_cannot_be_copied_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "make", lambda name, task: lambda snapshot: snapshot)  # noqa: ARG005
+    monkeypatch.setattr(work, "make", lambda name, task: lambda snapshot: snapshot)  # noqa: ARG005
     cells = Grid.of(["etth"], ["ridge"], [HORIZON], methods=["copy"], folder=folder).cells
     report = run(cells, RunContext(Store(tmp_path), folder))
     assert report.failed.keys() == set(cells)
@@ -223,11 +230,6 @@ def test_history_is_used_where_a_split_continues_the_source_and_nowhere_else(fol
     assert [cell.split for cell in grid.left_out if cell.method == "ompb+history"] == ["ood"]
 
 
-def test_jobs_are_counted_from_one(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="jobs = 0"):
-        run([], RunContext(Store(tmp_path)), jobs=0)
-
-
 def test_export_has_a_line_per_cell(undisturbed: Undisturbed, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "cells.csv"
     count = export(undisturbed.run_context.store, path)
@@ -251,7 +253,7 @@ def test_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
     cell = Cell("etth", "ridge", HORIZON, "id", "honest", "copy", 0)
     doings: list[str] = []
     store = Store(tmp_path)
-    run([cell], RunContext(store, folder, per_step=True), status=doings.append)
+    run([cell], RunContext(store, folder, per_step=True), executor=InTurn(doings.append))
     steps, result = store.steps(cell), store.read(cell)
     assert steps is not None
     assert result is not None
@@ -434,12 +436,13 @@ def test_a_program_may_add_itself(folder: Path, tmp_path: Path) -> None:
 if __name__ == "__main__":
     from pathlib import Path
     from ompb.bench.backbones import RunContext
+    from ompb.bench.executors import Processes
     from ompb.bench.runner import Grid, run
     from ompb.bench.store import Store
 
     folder = Path({str(folder)!r})
     cells = Grid.of(["etth"], ["mean of the window"], [{HORIZON}], methods=["doubled"], folder=folder).cells
-    report = run(cells, RunContext(Store(Path("store")), folder, added=(Path(__file__),)), jobs=2)
+    report = run(cells, RunContext(Store(Path("store")), folder, added=(Path(__file__),)), executor=Processes(2))
     print(len(report.new), report.failed)
 """
     )

@@ -27,6 +27,7 @@ from numpy.lib.format import open_memmap
 from ompb.bench.added import blaming, outside_code
 from ompb.bench.store import Cell, Store, digest
 from ompb.datasets.benchmark import BenchmarkData, load
+from ompb.datasets.public import data_folder
 from ompb.datasets.splits import window_count
 from ompb.errors import OptionError
 from ompb.files import replacing
@@ -153,6 +154,19 @@ class RunContext:
     gpt2_checkpoint: str | None = None  # None: the hub's
     added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.added.add_file`
     per_step: bool = False  # whether the errors of single forecasts are kept
+
+    def absolute(self) -> RunContext:
+        """The same for a process that works in another folder, or has another environment."""
+        checkpoint = self.gpt2_checkpoint
+        return dataclasses.replace(
+            self,
+            store=Store(self.store.folder.absolute()),
+            folder=data_folder(self.folder).absolute(),
+            gpt2_checkpoint=str(Path(checkpoint).absolute())
+            if checkpoint and Path(checkpoint).exists()
+            else checkpoint,
+            added=tuple(file.absolute() for file in self.added),
+        )
 
 
 @dataclass(frozen=True, slots=True)

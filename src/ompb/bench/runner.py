@@ -1,4 +1,4 @@
-"""Runs cells: each one that is missing in the store, once, in any number of processes, however often interrupted.
+"""Runs cells: each one that is missing in the store, once, wherever an executor runs tasks, however often interrupted.
 
 Cells share what they can: those that differ in split, protocol and method their backbone and base forecasts; those that
 differ in their split alone their method, too, which learns from the source once and then follows each stream as a copy.
@@ -7,51 +7,28 @@ differ in their split alone their method, too, which learns from the source once
 from __future__ import annotations
 
 import itertools
-import os
-import pickle
-import platform
 import subprocess
-import threading
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from multiprocessing import get_context, parent_process
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from ompb import checks
-from ompb.bench.added import add_file, blaming
-from ompb.bench.backbones import (
-    SOURCE,
-    BaseForecasts,
-    RunContext,
-    Status,
-    backbone_code,
-    is_network,
-    prepare,
-    versions,
-)
-from ompb.bench.contract import Conditions, Method, Task, settings_record, snapshots
-from ompb.bench.law import OwnErrors
-from ompb.bench.methods import make, method_code, method_names, unfit
+from ompb.bench.backbones import BaseForecasts, RunContext
+from ompb.bench.executors import Died, Ended, Executor, Found, InTurn
+from ompb.bench.methods import method_names, unfit
 from ompb.bench.protocols import Clock
-from ompb.bench.scores import RunningScores
-from ompb.bench.steps import StepLog
-from ompb.bench.store import SECONDS, Cell, Result
-from ompb.datasets.benchmark import BenchmarkData, load
-from ompb.datasets.splits import ID
-from ompb.errors import OmpbError, OptionError
-from ompb.scaler import Scaler
+from ompb.bench.store import Cell
+from ompb.bench.work import CellEnd, Follow, Job, Prepare, added_code, conditions
+from ompb.datasets.benchmark import load
+from ompb.errors import OptionError
 
 ALL = "all"
+TRIES = 2  # of a cell whose process dies
 
 Progress: TypeAlias = Callable[[int, int], None]
 Log: TypeAlias = Callable[[str], None]
-_Ended: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +86,21 @@ def run(
     cells: Iterable[Cell],
     run_context: RunContext,
     *,
-    jobs: int = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
     log: Log | None = None,
-    status: Status | None = None,
 ) -> Report:
     """Run every cell that the store lacks, or has from another version of a method or forecaster that was added.
 
-    A cell that fails with an error of this package, or of code that was added, does not stop the others. ``progress``
-    is called with (cells done, cells in all), ``log`` with a line per event, ``status``, if it is this process that
-    works, with what is being done.
+    A cell that fails with an error of this package, or of code that was added, does not stop the others; nor does one
+    whose process dies, which is tried once more in another. Without an executor everything runs in this process.
+    ``progress`` is called with (cells done, cells in all), ``log`` with a line per event.
     """
-    checks.count("jobs", jobs)
     wanted = list(dict.fromkeys(cells))
     missing = [cell for cell in wanted if not _finished(cell, run_context)]
     run_context.store.sweep()
     report = Report(old=len(wanted) - len(missing))
-    job = _Job(run_context, _commit())
-    ends = _in_turn(missing, job, status or _silent) if jobs == 1 else _in_processes(missing, job, jobs)
+    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor or InTurn())
     for done, (cell, problem) in enumerate(ends, start=1):
         if problem is None:
             report.new.append(cell)
@@ -141,218 +115,64 @@ def run(
 
 def _finished(cell: Cell, run_context: RunContext) -> bool:
     found = run_context.store.read(cell)
-    if found is None or found.settings.get("added", {}) != _added_code(cell):
+    if found is None or found.settings.get("added", {}) != added_code(cell):
         return False
     return not run_context.per_step or run_context.store.steps(cell) is not None
 
 
-def _added_code(cell: Cell) -> dict[str, str]:
-    """Versions of what a cell runs that is not of this package."""
-    codes = {"backbone": backbone_code(cell.backbone), "method": method_code(cell.method)}
-    return {part: code for part, code in codes.items() if code is not None}
+def _ends(cells: Sequence[Cell], job: Job, executor: Executor) -> Iterator[CellEnd]:
+    """Cells as they end. Those whose base forecasts are there go before further base forecasts."""
+    waiting: deque[Prepare | Follow] = deque(Prepare(job, group) for group in _sharing_base(cells))
+    left: dict[Prepare | Follow, list[Cell]] = {}  # of the tasks at work, the cells that have not ended
+    deaths: Counter[Cell] = Counter()
+    with executor:
+        while waiting or left:
+            while waiting and len(left) < executor.slots:
+                left[waiting[0]] = list(waiting[0].cells)
+                executor.start(waiting.popleft())
+            match executor.wait():
+                case Found(task, BaseForecasts() as base):
+                    left[task].clear()
+                    waiting.extendleft(Follow(job, splits, base) for splits in reversed(_sharing_method(task.cells)))
+                case Found(task, (cell, problem)):
+                    left[task].remove(cell)
+                    yield cell, problem
+                case Ended(task):
+                    del left[task]
+                case Died(task, how):
+                    rest = left.pop(task)
+                    given_up, again = _after_death(task, rest, deaths)
+                    yield from ((cell, f"its process died {TRIES} times (the last time: {how})") for cell in given_up)
+                    if again:
+                        waiting.appendleft(replace(task, cells=again))
 
 
-def _silent(doing: str) -> None:
-    """Keep what is being done to oneself."""
+def _after_death(
+    task: Prepare | Follow, rest: Sequence[Cell], deaths: Counter[Cell]
+) -> tuple[list[Cell], tuple[Cell, ...]]:
+    """Of the cells that a task still had to do, those that are given up and those to try again."""
+    blamed = rest if isinstance(task, Prepare) else rest[:1]  # the cell at work; who prepares works for all
+    deaths.update(blamed)
+    given_up = [cell for cell in blamed if deaths[cell] == TRIES]
+    return given_up, tuple(cell for cell in rest if cell not in given_up)
 
 
-def _in_turn(cells: Sequence[Cell], job: _Job, status: Status) -> Iterator[_Ended]:
-    """Cells as they end: first the base forecasts that some of them share, then these cells."""
-    for group in _sharing_base(cells):
-        base, problem = job.prepare(group, status)
-        if base is None:
-            yield from ((cell, problem) for cell in group)
-            continue
-        for splits in _sharing_method(group):
-            yield from job.run(splits, base, status)
-
-
-def _in_processes(cells: Sequence[Cell], job: _Job, jobs: int) -> Iterator[_Ended]:
-    """The same, several at once."""
-    # Processes are started afresh: a copy of one in which torch has run may hang.
-    pool = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_start_worker, initargs=job.run_context.added
-    )
-    try:
-        preparing = {pool.submit(job.prepare, group): group for group in _sharing_base(cells)}
-        running: set[Future[list[_Ended]]] = set()
-        while preparing or running:
-            waiting: list[Future[Any]] = [*preparing, *running]
-            ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ready & running:
-                running.remove(future)
-                yield from future.result()
-            for future in ready & preparing.keys():
-                group = preparing.pop(future)
-                base, problem = future.result()
-                if base is None:
-                    yield from ((cell, problem) for cell in group)
-                else:
-                    running |= {pool.submit(job.run_all, splits, base) for splits in _sharing_method(group)}
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _sharing_base(cells: Sequence[Cell]) -> list[list[Cell]]:
+def _sharing_base(cells: Sequence[Cell]) -> list[tuple[Cell, ...]]:
     """Groups of cells that share their base forecasts."""
     return _alike(cells, lambda cell: (cell.dataset, cell.backbone, cell.horizon, cell.seed))
 
 
-def _sharing_method(group: Sequence[Cell]) -> list[list[Cell]]:
+def _sharing_method(group: Sequence[Cell]) -> list[tuple[Cell, ...]]:
     """Those of a group that differ in their split alone, and so share what the method learns from the source."""
     return _alike(group, lambda cell: (cell.protocol, cell.method))
 
 
-def _alike(cells: Sequence[Cell], key: Callable[[Cell], tuple[object, ...]]) -> list[list[Cell]]:
+def _alike(cells: Sequence[Cell], key: Callable[[Cell], tuple[object, ...]]) -> list[tuple[Cell, ...]]:
     """Cells with the same key together, in the order of their first."""
     alike: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells:
         alike.setdefault(key(cell), []).append(cell)
-    return list(alike.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """The work on a cell, in whatever process; an error of this package is an answer, any other is raised."""
-
-    run_context: RunContext
-    commit: str | None
-
-    def prepare(self, group: Sequence[Cell], status: Status = _silent) -> tuple[BaseForecasts | None, str | None]:
-        """The base forecasts of a group, or what went wrong."""
-        try:
-            return prepare(group, self.run_context, status), None
-        except OmpbError as error:
-            return None, str(error)
-
-    def run(self, splits: Sequence[Cell], base: BaseForecasts, status: Status = _silent) -> Iterator[_Ended]:
-        """Run cells that differ in their split alone; what went wrong with each, or None."""
-        status(f"{splits[0].method} learns from the source")
-        try:
-            prepared = _PreparedMethod.of(splits[0], base, self.run_context)
-        except OmpbError as error:
-            yield from ((cell, str(error)) for cell in splits)
-            return
-        for cell in splits:
-            yield cell, self._follow(prepared, cell, base, status)
-
-    def run_all(self, splits: Sequence[Cell], base: BaseForecasts) -> list[_Ended]:
-        """`run` for another process, which can only send back what is finished."""
-        return list(self.run(splits, base))
-
-    def _follow(self, prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, status: Status) -> str | None:
-        status(str(cell))
-        try:
-            self.run_context.store.write(_result(prepared, cell, base, self.run_context, self.commit))
-        except OmpbError as error:
-            return str(error)
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _PreparedMethod:
-    """A method that has learned from the source and seen no stream, and its law, ready to be copied."""
-
-    pickled: bytes
-    seconds: float  # that it took
-
-    @classmethod
-    def of(cls, cell: Cell, base: BaseForecasts, run_context: RunContext) -> _PreparedMethod:
-        """What the source teaches the method of a cell."""
-        data = load(cell.dataset, run_context.folder)
-        task = Task(
-            **vars(conditions(data, cell)),
-            source=Scaler.fit(data.source).standardise(data.source),
-            source_base=np.load(base.files[SOURCE], mmap_mode="r"),
-            seed=cell.seed,
-            network=base.network,
-            device=run_context.device,
-        )
-        began = perf_counter()
-        with _blaming_method(cell):
-            method = make(cell.method, task)
-        seconds = perf_counter() - began
-        try:
-            return cls(pickle.dumps((method, OwnErrors.start(task))), seconds)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:  # all three are what pickle raises
-            raise OptionError(
-                f"the method {cell.method!r} cannot be copied for one stream after the other: {error}. Define its "
-                "class, and the functions it holds, at the top of a module, so that it can be pickled."
-            ) from error
-
-    def copy(self) -> tuple[Method, OwnErrors]:
-        """For one stream."""
-        method, law = pickle.loads(self.pickled)
-        return method, law
-
-
-def _result(
-    prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, run_context: RunContext, commit: str | None
-) -> Result:
-    """Follow the stream of a cell and score it."""
-    data = load(cell.dataset, run_context.folder)
-    rows = Scaler.fit(data.source).standardise(data.stream(cell.split, cell.horizon))
-    rows.flags.writeable = False
-    stream_base = np.load(base.files[cell.split], mmap_mode="r")
-    method, law = prepared.copy()
-    clock = Clock(cell.protocol, cell.horizon, data.context - 1)
-    online, scores, log = 0.0, RunningScores(), StepLog(len(stream_base))
-    with _blaming_method(cell):
-        for snapshot in snapshots(rows, rows, stream_base, clock, data.context):
-            began = perf_counter()
-            prediction = method.step(snapshot)
-            online += perf_counter() - began
-            prediction = law.around(prediction, snapshot)
-            outcome = rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon]
-            log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
-    if run_context.per_step:
-        run_context.store.write_steps(cell, log.arrays())
-    return Result(
-        cell=cell,
-        metrics=scores.metrics(),
-        settings={
-            "context": data.context,
-            "season": data.season,
-            "windows": scores.windows,
-            "backbone": base.description,
-            "method": settings_record(method),
-            "added": _added_code(cell),
-        },
-        versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
-        device=run_context.device,
-        commit=commit,
-        timing={"offline_seconds": prepared.seconds, SECONDS: online / scores.windows},
-    )
-
-
-def _blaming_method(cell: Cell) -> AbstractContextManager[None]:
-    return blaming(f"the method {cell.method!r}", outside=method_code(cell.method) is not None)
-
-
-def conditions(data: BenchmarkData, cell: Cell) -> Conditions:
-    """What a method of a cell has to work under."""
-    return Conditions(
-        context=data.context,
-        horizon=cell.horizon,
-        season=data.season,
-        protocol=cell.protocol,
-        trainable=is_network(cell.backbone),
-        continues=cell.split == ID,
-    )
-
-
-def _start_worker(*added: Path) -> None:
-    """Make a worker know what was added, and end with its parent: else, when that is killed, it would wait for ever."""
-    for file in added:
-        add_file(file)
-    parent = parent_process()
-    assert parent is not None  # a worker has one
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    return [tuple(group) for group in alike.values()]
 
 
 def _commit() -> str | None:

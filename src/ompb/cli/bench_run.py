@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 from typer.core import TyperCommand
 
 from ompb.bench.added import add_file
-from ompb.bench.backbones import GPT4TS, RunContext, backbone_label, backbone_names
+from ompb.bench.backbones import GPT4TS, RunContext, Status, backbone_label, backbone_names
+from ompb.bench.executors import Executor, InTurn, Processes
 from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, run
 from ompb.bench.store import Cell, Store
@@ -38,7 +40,9 @@ the paper's main tables, shows rows that have not come yet.
 Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
 of your package.
 
-With several --jobs, set OMP_NUM_THREADS=1.
+With several --jobs, set OMP_NUM_THREADS=1. With --executor ray the processes are those of a Ray cluster: the one that
+RAY_ADDRESS names, else one of this machine; store and data must be folders that all its machines see, and --jobs is by
+default the number of its processors. A cell whose process dies is tried once more; the others go on.
 
 \b
 Data sets:  {", ".join(NAMES)}
@@ -51,11 +55,19 @@ Analyses:   {", ".join(analysis.name for analysis in ANALYSES)}
 Examples:
   ompb bench run --dataset etth --backbone ridge --horizon 24
   ompb bench run --analysis delay --quick
+  ompb bench run --dataset etth --backbone ridge --executor ray
   ompb bench run --analysis etth_all_split --backbone tcn --seed 0 --device cuda
   ompb bench run --dataset etth --backbone tcn autoformer --horizon 24 96 --split id ood \\
       --protocol honest one-step --seed 0 1 2 --device cuda
   ompb bench run --dataset ili --backbone gpt4ts --gpt2-weights gpt2-partial --gpt2-checkpoint gpt2.safetensors
 """
+
+
+class Where(StrEnum):
+    """The executors by name."""
+
+    local = "local"
+    ray = "ray"
 
 
 class Several(TyperCommand):
@@ -101,7 +113,8 @@ def run_cells(
     add: Annotated[
         list[Path] | None, typer.Option(metavar="FILE...", help="Python files that enter methods or forecasters.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Processes at once.")] = None,
+    executor: Annotated[Where, typer.Option(help="Where cells run.")] = Where.local,
     log: Annotated[bool, typer.Option("--log", help="Print a line for every cell that ends.")] = False,
     per_step: Annotated[
         bool, typer.Option("--per-step", help="Keep the errors of single forecasts too, in the store's folder steps.")
@@ -130,12 +143,22 @@ def run_cells(
         say(reason)
     run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step)
     with progress("Running cells") as bar:
-        report = run(grid.cells, run_context, jobs=jobs, progress=bar, log=say if log else None, status=bar.say)
+        where = _executor(executor, jobs, device, bar.say)
+        report = run(grid.cells, run_context, executor=where, progress=bar, log=say if log else None)
     for cell, problem in report.failed.items():
         say(f"{cell} failed: {problem}")
     say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")
     if report.failed:
         raise typer.Exit(1)
+
+
+def _executor(where: Where, jobs: int | None, device: str, status: Status) -> Executor:
+    """For one job this process, else processes of this machine or of a cluster."""
+    if where is Where.ray:
+        from ompb.bench.executors.ray import RayTasks
+
+        return RayTasks(jobs, device)
+    return InTurn(status) if jobs in (None, 1) else Processes(jobs)
 
 
 def _scope(quick: bool, gpt2_weights: str | None) -> Scope:
