@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ompb.types import Floats
 
 TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")  # in any case
 LONG = ("unique_id", "ds", "y")
+BACKENDS = ("pandas", "polars", "pyarrow")  # libraries that frames can be made with
 
 
 def read_frame(native: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
@@ -144,7 +145,37 @@ def _times(column: Any, what: str) -> Times:
     return as_times(column, f"the time column {column.name!r} of {what}")
 
 
+class OneOfMany(NamedTuple):
+    """A series of a long frame."""
+
+    values: Floats  # of the channel y, (T, 1)
+    times: Times  # (T,)
+
+
+def read_long(native: Any, what: str) -> dict[str, OneOfMany] | None:
+    """Each series of a long frame, by unique_id; None for a frame of another layout."""
+    frame, _ = _with_names(native, what)
+    if not set(LONG) <= set(frame.columns):
+        return None
+    if not len(frame):
+        raise ShapeError(f"{what} is empty (columns: {listed(frame.columns)}); pass at least one row.")
+    labels, times, cells = _long_columns(frame, what)
+    names, series = distinct(labels)
+    by_series = np.argsort(series, kind="stable")
+    parts = np.split(by_series, np.flatnonzero(np.diff(series[by_series])) + 1)
+    found = {}
+    for name, part in zip(names, parts, strict=True):
+        require_increasing(times[part], f"the series {name!r}")
+        found[name] = OneOfMany(cells[part][:, None], times[part])
+    return found
+
+
 def _from_long(frame: Any, what: str) -> tuple[Floats, tuple[str, ...], Times]:
+    return pivoted(*_long_columns(frame, what))
+
+
+def _long_columns(frame: Any, what: str) -> tuple[list[str], Times, Floats]:
+    """The label, the time and the value of each line."""
     others = [name for name in frame.columns if name not in LONG]
     if others:
         raise ShapeError(
@@ -158,4 +189,4 @@ def _from_long(frame: Any, what: str) -> tuple[Floats, tuple[str, ...], Times]:
             f"unique_id is missing in row {int(np.argmax(absent))} of {what}; name the series of that row."
         )
     cells = numbers(frame["y"], f"the column 'y' of {what}")
-    return pivoted([str(label) for label in labels.to_list()], _times(frame["ds"], what), cells)
+    return [str(label) for label in labels.to_list()], _times(frame["ds"], what), cells

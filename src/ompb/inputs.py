@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
-from ompb.frames import read_frame, read_series
+from ompb.frames import LONG, OneOfMany, read_frame, read_long, read_series
 from ompb.names import in_words, names_of, numbered, order_of
 from ompb.times import Grid, Times, as_times, regular
 from ompb.types import Floats, float64
@@ -49,6 +49,26 @@ def as_rows(rows: Any, what: str, times: Any = None, grid: Grid | None = None) -
         return Rows(values, names)
     values, stamps, inserted = regular(values, own, what, grid)
     return Rows(values, names, stamps, inserted)
+
+
+def as_series(sources: Any, what: str) -> dict[Any, Any]:
+    """Tables by id: a mapping as it is; a long frame (unique_id, ds, y) as one table of the channel y for each id.
+
+    >>> as_series({"a": [[1.0]], "b": [[2.0]]}, "sources")
+    {'a': [[1.0]], 'b': [[2.0]]}
+    """
+    if isinstance(sources, Mapping):
+        found = dict(sources)
+    elif isinstance(sources, np.ndarray | list | tuple) or (read := read_long(sources, what)) is None:
+        raise InputError(
+            f"{what} is a {type(sources).__name__} of one series; accepted: a mapping from id to array or frame, or a "
+            "long frame (unique_id, ds, y)."
+        )
+    else:
+        found = dict(read)
+    if not found:
+        raise InputError(f"{what} is empty; pass at least one series.")
+    return found
 
 
 def as_rows_of(rows: Any, what: str, names: tuple[str, ...], times: Any = None, grid: Grid | None = None) -> Rows:
@@ -98,6 +118,8 @@ def as_future(future: Any, rows: int, what: str) -> Floats:
 
 def _read(rows: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
     """Values (T, C), names and the frame's own times, as they stand."""
+    if isinstance(rows, OneOfMany):
+        return rows.values, LONG[-1:], rows.times
     if not isinstance(rows, np.ndarray | list | tuple):
         return read_frame(rows, what)
     values = _floats(rows, what)

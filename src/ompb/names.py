@@ -58,9 +58,27 @@ def in_words(name: str) -> str:
     return name if name.startswith("channel ") else f"channel {name!r}"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = SHOWN) -> str:
     """Names in a row, the first few of very many."""
-    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def counted(count: int, name: str) -> str:
+    """So many things of a name.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {name}{'s' * (count != 1)}"
+
+
+def opened(text: str) -> str:
+    """A text as the beginning of a sentence.
+
+    >>> opened("channel 'A' is late")
+    "Channel 'A' is late"
+    """
+    return text[:1].upper() + text[1:]
 
 
 def _readable(label: Any) -> str:

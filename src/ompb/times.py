@@ -14,7 +14,7 @@ from ompb.errors import DtypeError, ShapeError, TimeOrderError, TooShortError
 
 Times: TypeAlias = NDArray[Any]  # datetime64[us] or int64, for which numpy has no common type
 Stamp: TypeAlias = np.datetime64 | int
-Unit: TypeAlias = Literal["us", "month", "month end", "row"]
+Unit: TypeAlias = Literal["us", "business day", "month", "month end", "row"]
 
 LAST = np.datetime64("9999-12-31T23:59:59.999999", "us")  # the years 1 to 9999 are those that Python can show
 MOST = 4 * 10**18  # integer times lie between -MOST and MOST: so their differences fit into int64
@@ -24,6 +24,8 @@ MOST_INSERTED = 10  # rows per row read; more means that the most frequent step 
 # days, and the day after a month's last is the first of the next.
 _SHIFT: dict[Unit, int] = {"month": 0, "month end": 1}
 _DAYS: dict[Unit, int] = {"month": 28, "month end": 1}
+# Days without a Saturday or Sunday among them that make a table one of business days: two weeks, hardly by chance.
+_WORKING = 10
 
 ACCEPTED = "accepted: dates or date-times (ISO 8601 as text) of the years 1 to 9999, or whole numbers within 4e18"
 
@@ -92,7 +94,7 @@ def require_increasing(times: Times, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Even steps: so many microseconds, calendar months, ends of months, or counts of an integer time.
+    """Even steps: of microseconds, business days (Monday to Friday), months, ends of months, or an integer time.
 
     >>> grid = Grid.of(as_times(["2024-01-31", "2024-02-29", "2024-03-31"], "times"), "the table")
     >>> grid
@@ -106,7 +108,10 @@ class Grid:
 
     @classmethod
     def of(cls, times: Times, what: str) -> Grid:
-        """The most frequent step of increasing times; those at one point of their months step by months."""
+        """The most frequent step of increasing times.
+
+        Those at one point of their months step by months, and days that never fall on a weekend by business days.
+        """
         if len(times) < 2:
             raise TooShortError(f"{what} has {len(times)} rows; two are needed to know its time step.")
         require_increasing(times, what)
@@ -161,6 +166,8 @@ class Grid:
 
     def _stamps(self, ticks: NDArray[np.int64], phase: Times) -> Times:
         """The times at these ticks, each so far beyond its own."""
+        if self.unit == "business day":
+            return np.asarray(_business_days(ticks) + phase)
         if self.unit in _SHIFT:
             shift = np.timedelta64(_SHIFT[self.unit], "D")
             return np.asarray(ticks.astype("datetime64[M]").astype("datetime64[us]") + phase - shift)
@@ -246,12 +253,28 @@ def _unit(times: Times) -> Unit:
         phase = _ticks(times, unit)[1]
         if (phase == phase[0]).all() and phase[0] < np.timedelta64(days, "D"):
             return unit
-    return "us"
+    return "business day" if _skips_weekends(times) else "us"
+
+
+def _skips_weekends(times: Times) -> bool:
+    """Whether stamps of at least two weeks are a day apart, at one time of day, and never on a weekend."""
+    days = times.astype("datetime64[D]")
+    steps = np.diff(times)
+    daily = 2 * int((steps == np.timedelta64(1, "D")).sum()) > len(steps)
+    return bool(len(times) >= _WORKING and daily and (np.ptp(times - days) == 0) and np.is_busday(days).all())
+
+
+def _business_days(ticks: NDArray[np.int64]) -> Times:
+    """Midnight of the business days that lie so many after that of 1970-01-01, a Thursday."""
+    return np.busday_offset(np.datetime64("1970-01-01"), ticks).astype("datetime64[us]")
 
 
 def _ticks(times: Times, unit: Unit) -> tuple[NDArray[np.int64], Times]:
     """Times counted in that unit, and how far each lies beyond its tick."""
     times = times if unit == "row" else times.astype("datetime64[us]")
+    if unit == "business day":  # a weekend is counted as the Monday after it, from which it lies days away
+        ticks = np.busday_count(np.datetime64("1970-01-01"), times.astype("datetime64[D]"))
+        return ticks.astype(np.int64), times - _business_days(ticks)
     if unit not in _SHIFT:
         return times.astype(np.int64), np.zeros(len(times), dtype="timedelta64[us]")
     shifted = times + np.timedelta64(_SHIFT[unit], "D")

@@ -27,7 +27,10 @@ def small(folder: Path, store: Path) -> tuple[object, ...]:
     return ("bench", "run", "--dataset", "etth", "--backbone", "ridge", "--folder", folder, "--store", store)
 
 
-def test_run_list_table_and_export(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_list_table_and_export(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPB_DATA", str(tmp_path))  # one more finding is made where the public data are at hand
     store = tmp_path / "store"
     words = (
         *("--horizon", 4, 6, "--split", "id", "ood", "--method", "original", "copy"),

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ompb.cli import app
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["run"], ["shift"]])
+@pytest.mark.parametrize("command", [[], ["demo"], ["check"], ["run"], ["shift"]])
 def test_help_has_examples(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"], prog_name="ompb")
     assert result.exit_code == 0
@@ -27,17 +27,20 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "words", "where"),
     [
-        (["dmeo"], "No such command 'dmeo'"),
-        (["demo", "--sed", "1"], "--sed"),
-        (["run"], "Missing argument 'DATA'"),
-        (["run", "a.csv", "--context", "x"], "--context"),
-        (["shift", "a.csv"], "Missing argument 'B'"),
+        (["dmeo"], "No such command 'dmeo'", "ompb"),
+        (["demo", "--sed", "1"], "--sed", "ompb demo"),
+        (["run"], "Missing argument 'DATA'", "ompb run"),
+        (["run", "a.csv", "--context", "x"], "--context", "ompb run"),
+        (["shift", "a.csv"], "Missing argument 'B'", "ompb shift"),
+        (["bench", "rnu"], "No such command 'rnu'", "ompb bench"),
     ],
 )
-def test_usage_errors_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert_refused(ompb(capsys, *arguments), words, "see ompb --help")
+def test_usage_errors_are_one_line_and_name_the_help_to_read(
+    arguments: list[str], words: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused(ompb(capsys, *arguments), words, f"see {where} --help.")
 
 
 def test_python_m_ompb_is_the_same_command() -> None:

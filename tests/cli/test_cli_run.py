@@ -22,7 +22,7 @@ from tables_on_disk import (
 )
 
 from ompb import Calibrator, Ridge, Run, backtest
-from ompb.datasets.tables import read_table
+from ompb.tables import read_table
 from ompb.types import Floats
 
 TRAINED = 375  # the first 75 % of the source
@@ -47,7 +47,7 @@ def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--season", 12, "--out", out)
     assert (answer.code, answer.err) == (0, "")
     assert "600 rows of 2 channels, 0 missing time stamps inserted" in answer.out
-    assert {path.name for path in out.iterdir()} == {"forecasts.csv", "summary.json", "report.html"}
+    assert {path.name for path in out.iterdir()} == {"forecasts.parquet", "newest.csv", "summary.json", "report.html"}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 5
     assert re.search(r"^\d+ episodes? of warnings.*:$", answer.out, re.MULTILINE)
@@ -57,7 +57,7 @@ def test_wide_csv_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values, out = series(), tmp_path / "out"
     data = write_wide(tmp_path / "load.csv", values)
-    options = ("--season", "12", "--format", "parquet", "--option", "gate=shared", "--option", "anchor=20")
+    options = ("--season", "12", "--option", "gate=shared", "--option", "anchor=20")
     ompb(capsys, "run", data, "--source-end", "2024-01-21T20:00", *LENGTHS, *options, "--out", out)
     run = direct(read_table(data).values, season=12, gate="shared", anchor=20)
     error = (run.mean - run.outcome) / run.scale
@@ -71,7 +71,7 @@ def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.
     written, expected = pl.read_parquet(out / "forecasts.parquet"), run.frame("polars")
     for name in ("y", "base", "y_hat", "lower_80", "upper_80", "lower_95", "upper_95", "gate", "certificate"):
         left, right = written[name].fill_null(np.nan).to_numpy(), expected[name].to_numpy()
-        assert np.array_equal(left, right, equal_nan=True), name
+        assert np.allclose(left, right, atol=1e-3, equal_nan=True), name
     assert written.columns[:4] == ["unique_id", "ds", "cutoff", "lead"]
     assert written["unique_id"].unique(maintain_order=True).to_list() == ["a", "b"]
     # the first forecast is issued at the first target row, the last one reaches beyond the table
@@ -86,7 +86,7 @@ def test_long_layout_gives_the_same_forecasts(tmp_path: Path, capsys: pytest.Cap
     frame = pl.read_csv(wide).unpivot(["a", "b"], index="date", variable_name="unique_id", value_name="y")
     frame.rename({"date": "ds"}).write_csv(long)
     for data in (wide, long):
-        ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / data.stem)
+        ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--csv", "--out", tmp_path / data.stem)
     files = [(tmp_path / name / "forecasts.csv").read_text() for name in ("wide", "long")]
     assert files[0] == files[1]
 
@@ -114,7 +114,7 @@ def test_integer_times_no_season_no_certificate(tmp_path: Path, capsys: pytest.C
     assert (summary["season"], summary["certificate"]) == (None, None)
     assert "seasonal profile" not in scores_of(out)
     assert "trained on the first 400 rows" in summary["facts"]["forecaster"]
-    written = pl.read_csv(out / "forecasts.csv")
+    written = pl.read_parquet(out / "forecasts.parquet")
     assert (written["cutoff"].min(), written["ds"].max()) == (SOURCE, ROWS - 1 + HORIZON)
     assert "certificate" not in written.columns
 
@@ -126,7 +126,7 @@ def test_names_of_files_need_not_be_text(tmp_path: Path, capsys: pytest.CaptureF
     assert (answer.code, answer.err) == (0, "")
     assert r"out \udcff/report.html" in answer.out
     assert r"load \udcff.csv" in (out / "report.html").read_text(encoding="utf-8")
-    assert len(pl.read_csv((out / "forecasts.csv").read_bytes())) == 2 * HORIZON * (ROWS - SOURCE)
+    assert len(pl.read_parquet((out / "forecasts.parquet").read_bytes())) == 2 * HORIZON * (ROWS - SOURCE)
     nowhere = tmp_path / os.fsdecode(b"nowhere \xff.csv")
     assert_refused(ompb(capsys, "run", nowhere, "--source-end", SOURCE, *LENGTHS, "--out", out), "There is no file")
 
@@ -163,8 +163,8 @@ class TestBroughtForecasts:
         answer = ompb(capsys, *command, "--forecasts", mine, "--out", tmp_path / "brought")
         assert (answer.code, answer.err) == (0, "")
         assert "not used" not in answer.out
-        built_in, brought = (pl.read_csv(tmp_path / name / "forecasts.csv") for name in ("built-in", "brought"))
-        assert np.allclose(built_in["y_hat"], brought["y_hat"])
+        built_in, brought = (pl.read_parquet(tmp_path / name / "forecasts.parquet") for name in ("built-in", "brought"))
+        assert np.allclose(built_in["y_hat"], brought["y_hat"], atol=1e-3)
         assert "forecasts recorded in mine.csv" in (tmp_path / "brought" / "report.html").read_text(encoding="utf-8")
 
     def test_forecasts_at_some_rows_only_are_used_as_they_are(

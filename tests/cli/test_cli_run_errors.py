@@ -61,7 +61,6 @@ def load(tmp_path: Path) -> Path:
         (["--option", f"anchor={'(' * 100_000}"], "anchor = "),
         (["--option", f"discounts={'-' * 100_000}1"], "option discounts = "),
         (["--option", "anchor=(1, 2)"], "a positive number"),
-        (["--format", "xls"], "'xls'"),
         (["--horizon", "0"], "--horizon"),
         (["--forecasts", "nowhere.csv"], "There is no file 'nowhere.csv'"),
     ],
@@ -77,13 +76,13 @@ def test_bad_arguments(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("load.txt", "date,a\n", "only .csv and .parquet are known"),
+        ("load.xlsx", "PK\x03\x04", "save the sheet as CSV"),
         ("empty.csv", "", "is empty"),
-        ("ragged.csv", "date,a\n2024-01-01,1,2\n2024-01-02,1,2,3\n", "cannot be read as csv"),
+        ("ragged.csv", "date,a\n2024-01-01,1,2\n2024-01-02,1,2,3\n", "cannot be read as CSV"),
         ("text.csv", "date,a\n2024-01-01,high\n", "'high', which is not a number"),
-        ("unsorted.csv", "date,a\n2024-01-02,1\n2024-01-01,2\n", "comes after"),
-        ("timeless.csv", "a,b\n1,2\n", "no time column"),
-        ("damaged.parquet", "not parquet", "cannot be read as parquet"),
+        ("repeated.csv", "date,a\n2024-01-02,1\n2024-01-02,2\n", "appears twice"),
+        ("timeless.csv", "a,b\n1,wet\n", "no time column"),
+        ("damaged.parquet", "not parquet", "cannot be read as Parquet"),
     ],
 )
 def test_bad_tables(tmp_path: Path, name: str, content: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:

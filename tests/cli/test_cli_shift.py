@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,30 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     other = tmp_path / "other.csv"
     other.write_text("date,c\n2024-01-01,1\n")
     assert_refused(ompb(capsys, "shift", table, other), "No channel is in both tables")
-    assert_refused(ompb(capsys, "shift", table, tmp_path), "only .csv and .parquet are known")
+    assert_refused(ompb(capsys, "shift", table, tmp_path), "is a folder; name one file in it")
+    assert_refused(ompb(capsys, "shift", table, tmp_path / "absent.csv"), "There is no file")
     assert_refused(ompb(capsys, "shift", table, table, "--time", "hour"), "no column 'hour'")
     assert_refused(ompb(capsys, "shift", table, table, "--out", "shift.pdf"), "name the figure .png or .svg")
+
+
+def test_values_are_compared_whatever_the_times_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Steps need not be even, and a code for missing values is no value."""
+    tables = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for path in tables:
+        path.write_text("when;load\n2024-01-01;1,5\n2024-01-02;2,5\n2024-01-07 03:11;-999\n")
+    answer = ompb(capsys, "shift", *tables, "--missing", -999, "--out", tmp_path / "shift.png")
+    assert (answer.code, answer.err) == (0, "")
+    assert re.search(r"^load +0\.000 +0\.000", answer.out, re.MULTILINE)
+
+
+def test_an_hour_that_comes_twice_needs_the_zone_that_the_error_asks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "autumn.csv"
+    hours = ("00:00", "01:00", "02:00", "02:00", "03:00")
+    table.write_text("date,a\n" + "".join(f"2024-10-27T{hour},{place}\n" for place, hour in enumerate(hours)))
+    figure = ("--out", tmp_path / "shift.svg")
+    assert_refused(ompb(capsys, "shift", table, table, *figure), "--timezone Europe/Berlin")
+    answer = ompb(capsys, "shift", table, table, *figure, "--timezone", "Europe/Berlin")
+    assert (answer.code, answer.err) == (0, "")
+    assert "0.000" in answer.out

@@ -9,9 +9,9 @@ import pytest
 from ompb.datasets import etth, ili, weather
 from ompb.datasets.benchmark import NAMES, BenchmarkData, from_table, load, public_set, window_count
 from ompb.datasets.public import VARIABLE, data_folder
-from ompb.datasets.tables import Table
 from ompb.errors import FormatError, InputError, OptionError, TimeOrderError, TooShortError
 from ompb.metrics.shift import ks
+from ompb.tables import Table
 from ompb.types import Floats
 
 Real: TypeAlias = Callable[[str], list[Table]]

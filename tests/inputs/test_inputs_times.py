@@ -297,3 +297,25 @@ def test_no_whole_numbers_break_the_counting(numbers: list[int]) -> None:
         return
     assert (len(values), len(full)) == (len(times) + inserted, len(times) + inserted)
     assert set(numbers) <= set(full.tolist())
+
+
+@given(st.dates(date(1990, 1, 1), date(2030, 1, 1)), st.integers(10, 60), st.integers(0, 23))
+def test_business_days_step_over_weekends(start: date, count: int, hour: int) -> None:
+    """Python's own calendar is the oracle."""
+    every = [start + timedelta(days=day) for day in range(3 * count)]
+    works = [day for day in every if day.weekday() < 5][: count + 5]
+    times = np.array(works, dtype="datetime64[us]") + np.timedelta64(hour, "h")
+    grid = Grid.of(times[:count], "times")
+    assert grid == Grid(1, "business day")
+    assert np.array_equal(grid.after(times[count - 1], 5), times[count:])
+    assert grid.before(times[-1], count + 4) == times[0]
+    assert grid.rows_between(times[0], times[-1]) == count + 4
+    weekend = next(day for day in every if day.weekday() == 5)
+    with pytest.raises(TimeOrderError, match="off the grid"):
+        grid.places(np.array([weekend - timedelta(days=1), weekend], dtype="datetime64[us]"))
+
+
+def test_days_with_a_single_weekend_are_no_business_days() -> None:
+    days = as_times([date(2024, 1, 1) + timedelta(days=day) for day in range(20)], "times")
+    assert Grid.of(days, "times").unit == "us"
+    assert Grid.of(days[:5], "times").unit == "us"  # Monday to Friday, and nobody knows what comes next

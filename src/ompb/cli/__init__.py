@@ -16,7 +16,7 @@ with extra("cli", needed_by="the command line"):
     import rich as _rich  # noqa: F401
     import typer
 
-from ompb.cli import bench, data, demo, report, run, shift
+from ompb.cli import bench, check, data, demo, report, run, shift
 
 INTERRUPTED = 130  # the exit code by which typer tells of an interrupt
 
@@ -25,7 +25,8 @@ HELP = """Correct a frozen forecaster online, with intervals and a certificate.
 \b
 New here? Start with the demo, which needs no data and takes seconds:
   ompb demo
-Then try your own table:
+Then look at your own table, and try it:
+  ompb check load.csv
   ompb run load.csv --source-end 2024-03-01 --context 96 --horizon 24
 How far apart are two tables?
   ompb shift winter.csv summer.csv
@@ -35,6 +36,7 @@ Each command explains itself: ompb run --help
 
 app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("demo", help=demo.HELP)(demo.demo)
+app.command("check", help=check.HELP)(check.check)
 app.command("run", help=run.HELP)(run.run)
 app.command("shift", help=shift.HELP)(shift.shift)
 app.command("report", help=report.HELP)(report.report)
@@ -50,10 +52,16 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(arguments, prog_name="ompb", standalone_mode=False)
     except typer.TyperException as error:
-        raise OptionError(f"{error.format_message().rstrip('.')}; see ompb --help.") from error
+        raise OptionError(f"{error.format_message().rstrip('.')}; see {_path(error)} --help.") from error
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code or 0
+
+
+def _path(error: typer.TyperException) -> str:
+    """The command that was being read when the error came up, as it is typed."""
+    context = getattr(error, "ctx", None)
+    return context.command_path if context is not None else "ompb"
 
 
 def _print_version(wanted: bool) -> None:

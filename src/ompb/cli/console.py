@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -22,6 +23,12 @@ _errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 def say(text: str) -> None:
     """One line on the screen, never broken, so that a path in it can be copied."""
     _screen.print(text, soft_wrap=True)
+
+
+def size_of(path: Path) -> str:
+    """Of a file, in words."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{max(size / 1e3, 0.1):.1f} kB"
 
 
 @dataclass(frozen=True)

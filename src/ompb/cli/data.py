@@ -11,7 +11,7 @@ import typer
 from ompb.cli.console import say, show_table
 from ompb.datasets.benchmark import NAMES, BenchmarkData, public_set
 from ompb.datasets.public import PublicSet, data_folder
-from ompb.datasets.tables import Table
+from ompb.tables import Table
 
 GROUP_HELP = "Public data sets of the benchmark."
 HELP = f"""Check the files of the benchmark's data sets and count their windows.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ompb.cli.console import progress, say
+from ompb.cli.console import progress, say, size_of
 from ompb.datasets.demo import PHASE_DAYS, SOURCE_DAYS
 from ompb.studies import demo_study
 from ompb.studies.parts import UNSEEN_SHARE
@@ -50,7 +50,10 @@ def demo(
     show_scores(study)
     for sentence in study.warnings_told():
         say(sentence)
-    say(f"Report: {report(study, out / 'report.html')}")
+    with progress("Drawing"):
+        page = report(study, out / "report.html")
+        if picture is not None:
+            write_picture(study, picture)
+    say(f"Report: {page} ({size_of(page)})")
     if picture is not None:
-        write_picture(study, picture)
         say(f"Picture: {picture}")

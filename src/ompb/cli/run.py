@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ompb.cli.console import progress, say
+from ompb.cli import reading as about
+from ompb.cli.console import progress, say, size_of
 from ompb.cli.values import options_of, season_of, unseen_of
 from ompb.studies import study
 from ompb.studies.parts import UNSEEN_SHARE
 
 HELP = """Follow your own table, row by row.
 
-DATA is a CSV or Parquet file, wide (a time column and one numeric column per channel) or long (unique_id, ds, y). Empty
-cells and NaN are missing values; missing time stamps are inserted as missing rows.
+DATA is a text file (CSV, TSV, with any separator, also .gz) or Parquet; - reads standard input. It is wide (a time
+column and one column of numbers for each channel) or long (one row for each series and time). Empty cells and NaN are
+missing values; missing time stamps are inserted as missing rows. `ompb check DATA` says how it is understood.
 
 The rows before --source-end are the source: the past that everything is learned from. The rows after it are the
 target: they arrive one by one, and each gets a forecast of the next --horizon rows from the last --context rows. The
@@ -27,32 +28,35 @@ Without --forecasts, a linear (ridge) forecaster is trained on the first part of
 is kept for the certificate.
 
 With --forecasts you bring those of your own model, for source and target: columns unique_id (not needed for a single
-channel), ds, cutoff (the last time known when the forecast was made) and y_hat, with all leads at every row. Say with
---unseen what your model was not trained on; otherwise the certificate is marked in-sample.
+channel), ds, cutoff (the last time known when the forecast was made) and y_hat, or the model's own name, as in the
+tables of Nixtla's cross_validation. They may be made at some rows only, once a day say, and have more leads than
+--horizon, which are then left out. Say with --unseen what your model was not trained on; otherwise the certificate is
+marked in-sample.
 
-Written to --out: forecasts.csv (or .parquet), summary.json and report.html. In CSV, a channel whose name begins with
-=, +, -, @, a tab or a carriage return gets a single quote before it, so that no spreadsheet takes it for a formula.
+Written to --out: report.html, newest.csv (the newest forecast of each channel), forecasts.parquet (all forecasts, with
+outcomes and intervals), summary.json, and with --csv all forecasts in forecasts.csv as well. In CSV, a channel whose
+name begins with =, +, -, @, a tab or a carriage return gets a single quote before it, so that no spreadsheet takes it
+for a formula.
 
 \b
 Examples:
   ompb run load.csv --source-end 2024-03-01 --context 96 --horizon 24
   ompb run load.csv --source-end 2000 --context 96 --horizon 24 --season none
+  ompb run meter.csv --source-end 2000 --context 96 --horizon 24 \\
+      --target load --timezone Europe/Berlin --missing -999
   ompb run load.csv --source-end 2000 --context 96 --horizon 24 \\
-      --forecasts mine.parquet --unseen 500 --option gate=shared
+      --forecasts mine.parquet --model AutoETS --unseen 500 --option gate=shared
 """
 
 
-class Format(StrEnum):
-    """Of the forecasts file."""
-
-    csv = "csv"
-    parquet = "parquet"
-
-
 def run(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Your table, CSV or Parquet.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Your table; - reads stdin.")],
     source_end: Annotated[
-        str, typer.Option(metavar="DATE_OR_ROW", help="Where the target begins: a date, or the number of source rows.")
+        str,
+        typer.Option(
+            metavar="DATE_OR_ROW",
+            help="Where the target begins: a date, or the number of source rows; ompb check proposes one.",
+        ),
     ],
     context: Annotated[int, typer.Option(min=1, help="Rows the forecaster looks back.")],
     horizon: Annotated[int, typer.Option(min=1, help="Rows it forecasts.")],
@@ -62,6 +66,9 @@ def run(
     forecasts: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="Your own model's forecasts, CSV or Parquet.")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of --forecasts: the column that holds them.")
+    ] = None,
     unseen: Annotated[
         str | None,
         typer.Option(
@@ -69,13 +76,21 @@ def run(
             help=f"End of the source the forecaster is not trained on: 500, or 0.25. [built-in: {UNSEEN_SHARE}]",
         ),
     ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The time column, if it is not found by itself.")
-    ] = None,
+    time: about.Time = None,
+    id: about.Id = None,
+    value: about.Value = None,
+    target: about.Target = None,
+    exclude: about.Exclude = None,
+    future: about.Future = None,
+    missing: about.Missing = None,
+    timezone: about.Timezone = None,
+    freq: about.Freq = None,
+    sep: about.Sep = None,
+    decimal: about.Decimal = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; made if need be.")] = Path(
         "ompb-run"
     ),
-    file_format: Annotated[Format, typer.Option("--format", help="Of the forecasts file.")] = Format.csv,
+    csv: Annotated[bool, typer.Option("--csv", help="Write all forecasts as CSV, too; it may be large.")] = False,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the calibrator (see ompb.Settings); may be repeated."),
@@ -87,6 +102,7 @@ def run(
     from ompb.reports.files import write_results
 
     options, rows_in_season = options_of(option or []), season_of(season)
+    reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
     out.mkdir(parents=True, exist_ok=True)
     with progress("Reading") as bar:
         followed = study(
@@ -97,7 +113,8 @@ def run(
             season=rows_in_season,
             forecasts=forecasts,
             unseen=unseen_of(unseen),
-            time=time,
+            column=model,
+            reading=reading,
             progress=bar.follow,
             **options,
         )
@@ -112,5 +129,7 @@ def run(
         say(sentence)
     for sentence in followed.warnings_told():
         say(sentence)
-    for name, path in write_results(followed, out, file_format.value).items():
-        say(f"{name}: {path}")
+    with progress("Drawing and writing"):
+        written = write_results(followed, out, csv=csv)
+    for name, path in written.items():
+        say(f"{name}: {path} ({size_of(path)})")

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ompb.cli.console import say, show_table
-from ompb.datasets.tables import common_channels, read_table
+from ompb.cli import reading as about
+from ompb.cli.console import progress, say, show_table
+from ompb.tables import common_channels, read_table
 
 COLUMNS = {"ks": "KS", "wasserstein": "Wasserstein", "jensen_shannon": "Jensen-Shannon", "mmd": "RBF-MMD"}
 
 HELP = """Measure how far apart two tables are, channel by channel.
 
-A and B are CSV or Parquet files, wide (a time column and one column per channel) or long (unique_id, ds, y). Channels
-that both have are compared.
+A and B are text (CSV, TSV, also .gz) or Parquet, wide (a time column and one column for each channel) or long (one row
+for each series and time). Channels that both have are compared.
 
 \b
 KS              largest gap between the distribution functions, 0 to 1
@@ -31,10 +32,18 @@ Examples:
 
 
 def shift(
-    a: Annotated[Path, typer.Argument(metavar="A", help="First table, CSV or Parquet.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Second table, CSV or Parquet.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="First table.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Second table.")],
     out: Annotated[Path, typer.Option(help="Where to draw the densities: a .png or .svg file.")] = Path("shift.png"),
-    time: Annotated[str | None, typer.Option(help="Name of the time column, if it is not found by itself.")] = None,
+    time: about.Time = None,
+    id: about.Id = None,
+    value: about.Value = None,
+    target: about.Target = None,
+    exclude: about.Exclude = None,
+    missing: about.Missing = None,
+    timezone: about.Timezone = None,
+    sep: about.Sep = None,
+    decimal: about.Decimal = None,
 ) -> None:
     """Compare two tables on the screen and in a figure."""
     # Here, so that the other commands do not need what draws.
@@ -42,11 +51,15 @@ def shift(
     from ompb.reports.shift_figure import shift_figure
     from ompb.reports.summary import three_decimals
 
-    first, second = read_table(a, time), read_table(b, time)
-    channels = common_channels(first, second)
-    distances = shift_table(first.select(channels).values, second.select(channels).values, channels)
+    reading = about.reading_of(
+        time, id, value, target, exclude, missing=missing, timezone=timezone, sep=sep, decimal=decimal
+    )
     labels = (a.stem, b.stem) if a.stem != b.stem else (str(a), str(b))
-    shift_figure(first, second, distances, out, labels)
+    with progress("Comparing"):
+        first, second = (read_table(path, reading, even=False) for path in (a, b))
+        channels = common_channels(first, second)
+        distances = shift_table(first.select(channels).values, second.select(channels).values, channels)
+        shift_figure(first, second, distances, out, labels)
     means = distances.means()
     lines = [
         *((name, *(getattr(distances, key)[place] for key in COLUMNS)) for place, name in enumerate(channels)),

@@ -8,9 +8,9 @@ from ompb.datasets.etth import ETTH
 from ompb.datasets.ili import ILI
 from ompb.datasets.public import PublicSet, data_folder
 from ompb.datasets.splits import BenchmarkData, source_means, window_count
-from ompb.datasets.tables import read_table, regular, split_row
 from ompb.datasets.weather import STAND_IN, WEATHER_5K
 from ompb.errors import OptionError
+from ompb.tables import Reading, read_table, regular, split_row
 from ompb.windows import fill_forward
 
 __all__ = ["NAMES", "BenchmarkData", "from_table", "load", "public_set", "window_count"]
@@ -40,7 +40,7 @@ def from_table(
     ``source_end`` is a number of rows or a date (see ``split_row``), ``time`` the name of the time column. A stamp left
     out counts as a row; a missing cell takes the last known value of its channel, else the source mean.
     """
-    table, _ = regular(read_table(path, time))
+    table, _ = regular(read_table(path, Reading(time=time)))
     cut = split_row(table, source_end)
     name = Path(path).stem
     rows = fill_forward(table.values, source_means(name, table.values[:cut]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ompb.datasets.public import PublicSet, read_hourly
 from ompb.datasets.splits import BenchmarkData, hourly_sites
-from ompb.datasets.tables import Table
+from ompb.tables import Table
 
 CHANNELS = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from ompb.datasets.public import PublicSet, numbers, read_columns, require_increasing
 from ompb.datasets.splits import ID, BenchmarkData, source_means
-from ompb.datasets.tables import Table
 from ompb.errors import FormatError
+from ompb.tables import Table
 from ompb.types import Floats
 
 CHANNELS = (

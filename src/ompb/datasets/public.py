@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ompb.datasets.splits import BenchmarkData
-from ompb.datasets.tables import Table, regular
 from ompb.errors import FormatError, InputError, TimeOrderError
 from ompb.extras import extra
+from ompb.tables import Table, regular
 from ompb.times import Times
 from ompb.types import Floats
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ompb import checks
-from ompb.datasets.tables import Table
 from ompb.errors import OptionError, TooShortError
 from ompb.scaler import Scaler
+from ompb.tables import Table
 from ompb.types import Floats
 from ompb.windows import fill_forward
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ompb.datasets.public import PublicSet, read_hourly
 from ompb.datasets.splits import BenchmarkData, hourly_sites
-from ompb.datasets.tables import Table
+from ompb.tables import Table
 
 WEATHER_5K_CHANNELS = ("TMP", "DEW", "WND_ANGLE", "WND_RATE", "SLP", "TIME_DIFF")
 STAND_IN_CHANNELS = (

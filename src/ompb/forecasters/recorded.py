@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.errors import DtypeError, ForecasterError, ShapeError
+from ompb.checks import count
+from ompb.errors import DtypeError, ForecasterError, OptionError, ShapeError
 from ompb.query import Forecaster, Query, quantiles_of
 from ompb.times import Times, as_times, require_increasing, shown
 from ompb.types import Floats
@@ -34,6 +36,8 @@ class Recorded(Forecaster):
     array([1., 2.])
     """
 
+    uses_windows = False  # it looks up what was said of them
+
     forecasts: Floats
     times: Times | None = None
     quantiles: tuple[float, ...] = ()
@@ -56,6 +60,47 @@ class Recorded(Forecaster):
                 )
             require_increasing(times, "the times of the forecasts")
             object.__setattr__(self, "times", _read_only(times))
+
+    @classmethod
+    def from_frame(
+        cls,
+        table: Any,
+        column: str | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        levels: Sequence[float] = (),
+        horizon: int | None = None,
+    ) -> Recorded:
+        """Forecasts of a cross-validation or of backtests, found by the time of their cutoff.
+
+        So a record of the source says nothing on a stream of other times. Cutoffs may be as sparse as they are; one
+        whose forecast is not complete is silence.
+
+        Args:
+            table: a frame with ``unique_id``, ``ds``, ``cutoff`` and a column for each model, as Nixtla's libraries
+                and `Run.frame` give it; or a list of forecasts, each a frame with times or a series of darts
+                (``historical_forecasts(..., last_points_only=False)``), whose cutoff is the row before it begins.
+            column: the model; not needed if there is one alone.
+            names: the series, in the order of the source's channels; needed if a table has more than one.
+            levels: of the intervals, in percent, whose ends ``MODEL-lo-80``, ``MODEL-hi-80`` are taken as quantiles.
+            horizon: leads to keep; by default all.
+
+        >>> import polars
+        >>> table = {"unique_id": ["a"] * 4, "ds": [5, 6, 9, 10], "cutoff": [4, 4, 8, 8], "model": [1.0, 2.0, 3.0, 4.0]}
+        >>> recorded = Recorded.from_frame(polars.DataFrame(table))
+        >>> recorded, recorded.times
+        (Recorded(2 origins found by time, horizon=2, channels=1), array([4, 8]))
+        """
+        from ompb.forecasters.tables import backtests, cross_validation  # when asked for: `import ompb` stays fast
+
+        leads = None if horizon is None else count("horizon", horizon)
+        if isinstance(table, list | tuple):
+            if column is not None or len(levels) or not table:
+                raise OptionError("a list of forecasts has no columns of models; pass one or more, without column=.")
+            found = backtests(table, names, leads)
+        else:
+            found = cross_validation(table, column, names, levels, leads)
+        return cls(found.forecasts, found.times, found.quantiles)
 
     def __repr__(self) -> str:
         origins, horizon, channels, *_ = self.forecasts.shape

@@ -1,0 +1,175 @@
+"""The clock that a table's times are told by, so that results can be told by the same.
+
+Rows are counted in UTC, where no hour comes twice and none is left out. Days are not: a day from midnight to midnight
+may have 23 or 25 hours, so a table with one stamp a day, always at the same time of day, is counted by the wall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.errors import OptionError, TimeOrderError
+from ompb.extras import extra
+from ompb.tables.stamps import Stamps
+from ompb.times import Times, as_times, iso_stamp, shown
+
+with extra("report", needed_by="ompb.tables"):
+    import polars as pl
+
+UTC = "UTC"
+TEXT = "%Y-%m-%dT%H:%M:%S%.f"
+DAY = np.timedelta64(1, "D")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clock:
+    """A time zone, or the offsets of UTC that a table brings; without either, times are as written."""
+
+    zone: str | None = None
+    since: Times = field(default_factory=lambda: np.array([], dtype="datetime64[us]"))  # (k,) in UTC: when each of
+    offsets: Times = field(default_factory=lambda: np.array([], dtype="timedelta64[us]"))  # (k,) began, without zone
+    by_wall: bool = False  # rows are counted by the wall
+
+    @classmethod
+    def of(cls, stamps: Stamps, timezone: str | None) -> Clock:
+        """That of a table's column, unless the user names another."""
+        if timezone is not None:
+            _require_zone(timezone)
+        if stamps.wall.dtype.kind != "M":
+            if timezone is not None:
+                raise OptionError(f"timezone = {timezone!r} speaks of dates, and the table's times are integers.")
+            return cls()
+        zone = timezone or stamps.zone
+        if zone is None and stamps.offset is None:
+            return cls()
+        if zone is not None:
+            clock = cls(zone)
+            wall = stamps.wall if stamps.offset is None else clock.local(stamps.utc)
+        else:
+            order = np.argsort(stamps.utc, kind="stable")
+            utc, offsets = stamps.utc[order], stamps.wall[order] - stamps.utc[order]
+            change = np.flatnonzero(np.concatenate([[True], offsets[1:] != offsets[:-1]]))
+            clock, wall = cls(None, utc[change], offsets[change]), stamps.wall
+        changes = zone is not None or len(clock.offsets) > 1
+        return replace(clock, by_wall=changes and bool(np.ptp(wall - wall.astype("datetime64[D]")) == 0))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is any zone or offset."""
+        return self.zone is not None or len(self.offsets) > 0
+
+    def __str__(self) -> str:
+        return self.zone or " and ".join(dict.fromkeys(_offset_text(offset) for offset in self.offsets))
+
+    def rows(self, stamps: Stamps, series: NDArray[np.int64] | None = None) -> Times:
+        """The times by which rows are counted, of stamps written by this clock.
+
+        An hour that comes twice is the first time the earlier one, and the second time the later one: in the order of
+        the rows, within each of the ``series``.
+        """
+        if not self.known or stamps.wall.dtype.kind != "M":
+            return stamps.utc
+        if stamps.offset is None and self.by_wall:
+            return stamps.wall
+        utc = stamps.utc if stamps.offset is not None else self._utc(stamps.wall, series)
+        return self.local(utc) if self.by_wall else utc
+
+    def row_time(self, text: str) -> np.datetime64 | None:
+        """The time a user writes, as rows are counted; None if it is no ISO date or date-time."""
+        stamp = iso_stamp(text)
+        if stamp is None or not self.known:
+            return stamp
+        zoned = iso_stamp(text + "+00:00") is None  # an offset after an offset is no date
+        wall = np.array([stamp])
+        found = self.rows(Stamps(wall, np.zeros(1, dtype="timedelta64[us]") if zoned else None))
+        return np.datetime64(found[0])
+
+    def local(self, utc: Times) -> Times:
+        """Times in UTC as the wall shows them."""
+        if self.zone is not None:
+            wall = pl.Series(utc).dt.replace_time_zone(UTC).dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
+            return as_times(wall, "times")
+        if not self.known:
+            return utc
+        return np.asarray(utc + self.offsets[np.maximum(np.searchsorted(self.since, utc, side="right") - 1, 0)])
+
+    def column(self, times: Times) -> pl.Series:
+        """Times of rows for a file that has types: with their zone, else in UTC if they have offsets."""
+        if times.dtype.kind != "M" or not self.known or self.by_wall:
+            return pl.Series(times)
+        return pl.Series(times).dt.replace_time_zone(UTC).dt.convert_time_zone(self.zone or UTC)
+
+    def texts(self, times: Times) -> pl.Series:
+        """Times of rows as ISO 8601, with the offset where there is one and rows are not counted by the wall."""
+        if times.dtype.kind != "M":
+            return pl.Series(times)
+        wall = pl.Series(times if self.by_wall else self.local(times)).dt.to_string(TEXT)
+        if not self.known or self.by_wall:
+            return wall
+        offsets = self.local(times) - times
+        written = {offset: _offset_text(offset) for offset in np.unique(offsets)}
+        return wall + pl.Series([written[offset] for offset in offsets], dtype=pl.String)
+
+    def shown(self, stamp: Any) -> str:
+        """The time of a row as messages show it."""
+        return shown(stamp) if not self.known else str(self.texts(np.asarray([stamp]))[0])
+
+    def _utc(self, wall: Times, series: NDArray[np.int64] | None) -> Times:
+        """Of times by the wall alone."""
+        if self.zone is None:
+            if len(self.offsets) > 1:
+                raise TimeOrderError(
+                    f"The time {shown(wall[0])} has no offset of UTC and the table's times have {self}; write the "
+                    "offset, or name the zone with --timezone."
+                )
+            return np.asarray(wall - self.offsets[0])
+        return _localised(wall, self.zone, series)
+
+
+def _localised(wall: Times, zone: str, series: NDArray[np.int64] | None) -> Times:
+    """Times by the wall of a zone in UTC."""
+    earlier, later = (_in_utc(wall, zone, which) for which in ("earliest", "latest"))
+    absent = np.isnat(earlier)
+    if absent.any():
+        raise TimeOrderError(
+            f"The time {shown(wall[absent][0])} does not exist in {zone}, where clocks go forward over it: the times "
+            "are of another clock. Name that one with --timezone, or leave it out if the clock never changes."
+        )
+    order = np.arange(len(wall)) if series is None else np.argsort(series, kind="stable")
+    places = np.empty(len(wall), dtype=np.int64)
+    places[order] = np.arange(len(wall))
+    for row in order[np.flatnonzero((earlier != later)[order])].tolist():
+        place = int(places[row])
+        before = int(order[place - 1]) if place else None
+        same = before is not None and (series is None or series[before] == series[row])
+        if same and before is not None and earlier[row] <= earlier[before]:
+            earlier[row] = later[row]
+    return earlier
+
+
+def _in_utc(wall: Times, zone: str, which: Any) -> Times:
+    zoned = pl.Series(wall).dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
+    return np.array(zoned.dt.convert_time_zone(UTC).dt.replace_time_zone(None).to_numpy(), dtype="datetime64[us]")
+
+
+def _offset_text(offset: Any) -> str:
+    """As ISO 8601 writes it.
+
+    >>> _offset_text(np.timedelta64(-210, "m"))
+    '-03:30'
+    """
+    minutes = int(offset / np.timedelta64(1, "m"))
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def _require_zone(timezone: str) -> None:
+    try:
+        pl.Series(["2024-01-01"]).str.to_datetime().dt.replace_time_zone(timezone)
+    except (pl.exceptions.PolarsError, ValueError) as problem:
+        raise OptionError(
+            f"timezone = {timezone!r} is no time zone; pass a name such as Europe/Berlin, America/New_York or UTC."
+        ) from problem

@@ -1,0 +1,105 @@
+"""A file as a frame: text (CSV and its kin) or Parquet, compressed or not, from a path or from standard input."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ompb.errors import FormatError, InputError, TooShortError
+from ompb.extras import extra
+from ompb.tables.dialect import Dialect
+
+with extra("report", needed_by="ompb.tables"):
+    import polars as pl
+
+STDIN = "-"
+PARQUET, GZIP, ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"  # how such files begin
+WIDE_BYTES = (b"\xff\xfe", b"\xfe\xff")  # a text in UTF-16, as Excel saves "Unicode text"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """The cells of a file as they stand: text in a text file, typed in Parquet."""
+
+    frame: pl.DataFrame
+    name: str  # of the file, to be shown
+    kind: str  # in words
+    decimal: str = "."
+
+
+def read_contents(path: str | Path, sep: str | None = None, decimal: str | None = None) -> Contents:
+    """The cells of a file; ``-`` is standard input. What the file is, its first bytes say, not its name."""
+    name, content = _bytes(path)
+    packed = content.startswith(GZIP)
+    if packed:
+        content = _unpacked(name, content)
+    if content.startswith(PARQUET) or name.lower().endswith(".parquet"):
+        contents = Contents(_parsed(name, "Parquet", content), name, "Parquet")
+    else:
+        text = _text(name, content)
+        dialect = Dialect.of(text, sep, decimal)
+        kind = f"text{', gzip' * packed}, {dialect}"
+        contents = Contents(_parsed(name, "CSV", text.encode(), dialect.sep), name, kind, dialect.decimal)
+    if contents.frame.height == 0:
+        raise TooShortError(f"{name!r} has no rows under its header; it needs at least one.")
+    return contents
+
+
+def readable(text: str) -> str:
+    r"""A file name as text that can be printed, whatever its bytes are.
+
+    >>> print(readable("a\udcff.csv"))
+    a\udcff.csv
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _bytes(path: str | Path) -> tuple[str, bytes]:
+    """The file's name and all it holds."""
+    if str(path) == STDIN:
+        return "standard input", sys.stdin.buffer.read()
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{readable(str(path))!r} is a folder; name one file in it.")
+    if not path.is_file():
+        raise InputError(f"There is no file {readable(str(path))!r}; check the path.")
+    return readable(path.name), path.read_bytes()
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise FormatError(f"{name!r} begins as gzip and cannot be unpacked: {problem}; get it again.") from problem
+
+
+def _text(name: str, content: bytes) -> str:
+    """UTF-8, UTF-16 with its mark, or the Western code page of Windows."""
+    if content.startswith(ZIP):
+        raise FormatError(f"{name!r} is a zip archive or an Excel workbook; unpack it, or save the sheet as CSV.")
+    try:
+        return content.decode("utf-16" if content.startswith(WIDE_BYTES) else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", errors="replace")
+    if "\x00" in text:
+        raise FormatError(f"{name!r} is neither text nor Parquet; accepted: CSV, TSV (also .gz) and Parquet.")
+    return text
+
+
+def _parsed(name: str, kind: str, content: bytes, sep: str = ",") -> pl.DataFrame:
+    try:
+        if kind == "Parquet":
+            return pl.read_parquet(content)
+        return pl.read_csv(content, infer_schema=False, separator=sep)
+    except pl.exceptions.NoDataError as problem:
+        raise TooShortError(f"{name!r} is empty; it needs a header and at least one row.") from problem
+    except pl.exceptions.PolarsError as problem:
+        advice = f" with {sep!r} between cells; if that sign is wrong, say it with --sep" if kind == "CSV" else ""
+        raise FormatError(f"{name!r} cannot be read as {kind}{advice}: {_first_line(problem)}") from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().partition("\n")[0]

@@ -1,0 +1,155 @@
+"""Forecasts that were made elsewhere, in a table with one line for each series, origin and lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ompb.errors import DtypeError, InputError, TimeOrderError
+from ompb.extras import extra
+from ompb.frames import distinct
+from ompb.names import listed
+from ompb.tables.cells import looks_numeric, numbers
+from ompb.tables.contents import Contents, read_contents
+from ompb.tables.reading import identities
+from ompb.tables.stamps import stamps_of
+from ompb.tables.steps import nearest
+from ompb.tables.table import Table, with_future
+from ompb.tables.time_column import require_column
+from ompb.times import Times
+from ompb.types import Floats
+
+with extra("report", needed_by="ompb.tables"):
+    import polars as pl
+
+Ints: TypeAlias = NDArray[np.int64]
+
+ID, TIME, CUTOFF, FORECAST = "unique_id", "ds", "cutoff", "y_hat"
+OUTCOME = "y"  # Nixtla's tables have it, too
+BANDS = ("-lo-", "-hi-", "_lo_", "_hi_", "lower", "upper")  # parts of names of columns with the ends of intervals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedTable:
+    """Forecasts (T, horizon, C) by the row of their cutoff, NaN where there is none, and what was left out."""
+
+    forecasts: Floats
+    notes: tuple[str, ...] = ()
+
+
+def read_forecasts(path: str | Path, table: Table, horizon: int, column: str | None = None) -> RecordedTable:
+    """Recorded forecasts of a table: ``[t, h - 1, c]`` is the one made at row t for row t + h of channel c.
+
+    The file has the columns unique_id (may be absent when the table has one channel), ds, cutoff (the last row known
+    when it was made), and the forecasts: in ``column``, else in y_hat, else in the only other column of numbers that is
+    neither y nor an end of an interval, as in the tables that Nixtla's cross_validation makes. Leads are counted in
+    rows of the table, so pass one without gaps (see ``regular``). Leads beyond the horizon, and series that the table
+    does not have, are left out and noted.
+    """
+    contents = read_contents(path)
+    name = _forecast_column(contents, column)
+    frame, channel, notes = _of_channels(contents.frame, table)
+    known = with_future(table.times, horizon)
+    origin, _ = _positions(frame, CUTOFF, table, table.times)
+    place, beyond = _positions(frame, TIME, table, known)
+    lead = np.where(beyond, horizon + 1, place - origin)
+    _require_later(frame, lead)
+    kept = lead <= horizon
+    if not kept.all():
+        notes += (f"{contents.name}: leads beyond the horizon of {horizon} are left out ({int((~kept).sum())} lines).",)
+    forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
+    cells = np.ravel_multi_index((origin[kept], lead[kept] - 1, channel[kept]), forecasts.shape)
+    _require_distinct(frame.filter(kept), cells)
+    forecasts.flat[cells] = numbers(frame[name], decimal=contents.decimal)[kept]
+    return RecordedTable(forecasts, notes)
+
+
+def _forecast_column(contents: Contents, column: str | None) -> str:
+    """The column of forecasts."""
+    frame = contents.frame
+    for needed in (TIME, CUTOFF):
+        if needed not in frame.columns:
+            raise InputError(
+                f"{contents.name!r} has no column {needed!r}, only {listed(frame.columns)}; a table of forecasts needs "
+                f"{ID} (unless there is one channel), {TIME}, {CUTOFF} (the last time known when it was made) and "
+                f"{FORECAST}: rename or add columns."
+            )
+    if column is not None:
+        require_column(frame, column)
+    if column is not None or FORECAST in frame.columns:
+        return column or FORECAST
+    models = [
+        one.name
+        for one in frame
+        if one.name not in ("", "index", ID, TIME, CUTOFF, OUTCOME)
+        and not any(band in one.name.lower() for band in BANDS)
+        and looks_numeric(one, decimal=contents.decimal)
+    ]
+    if len(models) != 1:
+        raise InputError(
+            f"{contents.name!r} has no column {FORECAST!r}, and {listed(models) or 'no other column'} may hold the "
+            "forecasts; name the column with --model."
+        )
+    return models[0]
+
+
+def _of_channels(frame: pl.DataFrame, table: Table) -> tuple[pl.DataFrame, Ints, tuple[str, ...]]:
+    """The lines of the table's channels, the channel of each, and a note on others."""
+    if ID not in frame.columns and len(table.channels) == 1:
+        return frame, np.zeros(frame.height, dtype=np.int64), ()
+    require_column(frame, ID)
+    names, numbered = distinct(identities(frame[ID]))
+    unknown = [name for name in names if name not in table.channels]
+    if len(unknown) == len(names):
+        raise InputError(
+            f"The forecasts have unique_id {unknown[0]!r}; the table has the channels {listed(table.channels)}. "
+            "Rename them alike."
+        )
+    places = np.array([table.channels.index(name) if name in table.channels else -1 for name in names])[numbered]
+    kept = places >= 0
+    notes = (f"Forecasts of {listed(unknown)} are not used: the table has no such channel.",) if unknown else ()
+    return frame.filter(kept), places[kept], notes
+
+
+def _positions(frame: pl.DataFrame, name: str, table: Table, stamps: Times) -> tuple[Ints, NDArray[np.bool_]]:
+    """The position of each cell of a time column among ``stamps``, which are sorted, and whether it lies after them."""
+    found = stamps_of(frame[name])
+    times = table.clock.rows(found)
+    if times.dtype.kind != stamps.dtype.kind:
+        held, wanted = ("integers", "dates") if times.dtype.kind == "i" else ("dates", "integers")
+        raise DtypeError(f"Column {name!r} holds {held} and the table's times are {wanted}; write both alike.")
+    positions = nearest(times, stamps)
+    slack = np.timedelta64(table.moved, "us") if stamps.dtype.kind == "M" else 0
+    beyond = (times > stamps[-1] + slack) & (name == TIME)
+    missed = (np.abs(stamps[positions] - times) > slack) & ~beyond
+    if missed.any():
+        raise TimeOrderError(
+            f"{name} = {table.clock.shown(times[missed][0])} is not on the table's steps from "
+            f"{table.clock.shown(stamps[0])} to {table.clock.shown(stamps[-1])}; drop such forecasts, fill the gaps of "
+            "the table, or raise the horizon."
+        )
+    return positions.astype(np.int64), beyond
+
+
+def _require_later(frame: pl.DataFrame, lead: Ints) -> None:
+    wrong = np.flatnonzero(lead < 1)
+    if len(wrong):
+        row = int(wrong[0])
+        raise TimeOrderError(
+            f"The forecast for ds = {frame[TIME][row]} from cutoff = {frame[CUTOFF][row]} has lead {lead[row]}; leads "
+            "begin with 1, for cutoff is the last time known: drop it."
+        )
+
+
+def _require_distinct(frame: pl.DataFrame, cells: Ints) -> None:
+    _, first = np.unique(cells, return_index=True)
+    if len(first) < len(cells):
+        row = int(np.setdiff1d(np.arange(len(cells)), first)[0])
+        raise TimeOrderError(
+            f"Data row {row + 1} (ds = {frame[TIME][row]}, cutoff = {frame[CUTOFF][row]}) repeats a forecast of the "
+            "same series; keep one of them."
+        )

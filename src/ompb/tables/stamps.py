@@ -1,0 +1,165 @@
+"""Times as a column writes them: integers, or dates by the clock on the wall, with the offset beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from ompb.errors import DtypeError, TimeOrderError
+from ompb.extras import extra
+from ompb.times import Times, as_times
+
+with extra("report", needed_by="ompb.tables"):
+    import polars as pl
+
+# Dates that are not ISO 8601, and times of day after them. With slashes, day and month may be either way round.
+DATES = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
+CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+ACCEPTED = "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), 31.01.2024 23:00, or as integers"
+# A month or a quarter, which stands for its first day.
+_MONTH, _QUARTER = re.compile(r"(\d{4})-(\d{2})"), re.compile(r"(\d{4})[- ]?Q([1-4])")
+# Whole numbers of eight digits between these are taken for dates if all of them are some: 20240131.
+_COMPACT = (1900_01_01, 2199_12_31)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stamps:
+    """Times (n,) of a column."""
+
+    wall: Times  # datetime64[us] or int64, as written
+    offset: Times | None = None  # timedelta64[us] of UTC that was written beside each; None if none was
+    zone: str | None = None  # of a typed column
+
+    @property
+    def utc(self) -> Times:
+        """In UTC where offsets are known, else as written."""
+        return self.wall if self.offset is None else as_times(self.wall - self.offset, "times in UTC")
+
+
+def holds_dates(column: pl.Series) -> bool:
+    """Whether a column looks like dates or date-times."""
+    if column.dtype != pl.String:
+        return column.dtype in (pl.Date, pl.Datetime)
+    first = column.drop_nulls().head(1).str.strip_chars()
+    if not len(first) or whole_number(first[0]) is not None:
+        return False
+    return _iso(first[0]) is not None or any(True for _ in _formatted(first))
+
+
+def whole_number(text: str) -> int | None:
+    """The integer a text spells; None for any other text."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def stamps_of(column: pl.Series) -> Stamps:
+    """The times of a column; an error names the first cell that is none."""
+    what = f"column {column.name!r}"
+    if column.null_count():
+        row = int(column.is_null().arg_max() or 0)
+        raise TimeOrderError(f"Column {column.name!r} has no time in data row {row + 1}; drop or fill that row.")
+    if column.dtype == pl.String:
+        return _of_texts(column.str.strip_chars())
+    if column.dtype.is_integer():
+        return _of_integers(column)
+    if column.dtype == pl.Date:
+        return Stamps(as_times(column, what))
+    if column.dtype == pl.Datetime:
+        return _of_typed(column)
+    raise DtypeError(
+        f"The time column {column.name!r} has the type {column.dtype} (first value {column[0]}); "
+        "pass dates, date-times or integers."
+    )
+
+
+def _of_typed(column: pl.Series) -> Stamps:
+    """Of a column of date-times, which may have a zone."""
+    zone = getattr(column.dtype, "time_zone", None)
+    what = f"column {column.name!r}"
+    if zone is None:
+        return Stamps(as_times(column, what))
+    utc = as_times(column.dt.convert_time_zone("UTC").dt.replace_time_zone(None), what)
+    wall = as_times(column.dt.replace_time_zone(None), what)
+    return Stamps(wall, wall - utc, zone)
+
+
+def _of_integers(column: pl.Series) -> Stamps:
+    wall = as_times(column, f"column {column.name!r}")
+    if _COMPACT[0] <= wall.min() and wall.max() <= _COMPACT[1]:
+        days = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+        if not days.null_count():
+            return Stamps(as_times(days, f"column {column.name!r}"))
+    return Stamps(wall)
+
+
+def _of_texts(column: pl.Series) -> Stamps:
+    whole = column.cast(pl.Int64, strict=False)
+    if not whole.null_count():
+        return _of_integers(whole)
+    different = column.unique(maintain_order=True)
+    read = {text: _iso(text) for text in different}
+    if None not in read.values():
+        return _of_date_times(column, {text: stamp for text, stamp in read.items() if stamp is not None})
+    found = list(_formatted(different))
+    if not found:
+        # Among integers the odd one out is the culprit.
+        refused = [text for text, stamp in read.items() if stamp is None]
+        culprit = next((text for text in refused if whole_number(text) is None), refused[0])
+        raise DtypeError(f"The time column {column.name!r} holds {culprit!r}; {ACCEPTED}.")
+    if len(found) > 1:
+        raise DtypeError(
+            f"The time column {column.name!r} holds dates such as {column[0]!r}, of which nobody can tell whether the "
+            "day or the month comes first; write them as 2024-01-31."
+        )
+    texts = pl.DataFrame({"text": different, "stamp": found[0]})
+    return Stamps(
+        as_times(pl.DataFrame({"text": column}).join(texts, "text", "left", maintain_order="left")["stamp"], "")
+    )
+
+
+def _formatted(texts: pl.Series) -> Iterator[pl.Series]:
+    """The texts by each of the formats that all of them have."""
+    for date in DATES:
+        for clock in CLOCKS:
+            stamps = texts.str.to_datetime(date + clock, time_unit="us", strict=False)
+            if not stamps.null_count():
+                yield stamps
+                break
+
+
+def _iso(text: str) -> datetime | None:
+    """ISO 8601, a month or a quarter.
+
+    >>> _iso("2024-03"), _iso("2024Q3")
+    (datetime.datetime(2024, 3, 1, 0, 0), datetime.datetime(2024, 7, 1, 0, 0))
+    """
+    if _MONTH.fullmatch(text):
+        text = f"{text}-01"
+    elif found := _QUARTER.fullmatch(text):
+        text = f"{found[1]}-{3 * int(found[2]) - 2:02d}-01"
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _of_date_times(column: pl.Series, read: dict[str, datetime]) -> Stamps:
+    offsets = {text: stamp.utcoffset() for text, stamp in read.items()}
+    zoned = [text for text, offset in offsets.items() if offset is not None]
+    if zoned and len(zoned) < len(read):
+        bare = next(text for text, offset in offsets.items() if offset is None)
+        raise DtypeError(
+            f"The time column {column.name!r} holds {zoned[0]!r} with an offset of UTC and {bare!r} without; write "
+            "all alike."
+        )
+    wall = {text: np.datetime64(stamp.replace(tzinfo=None), "us") for text, stamp in read.items()}
+    walls = np.array([wall[text] for text in column], dtype="datetime64[us]")
+    if not zoned:
+        return Stamps(walls)
+    return Stamps(walls, np.array([offsets[text] for text in column], dtype="timedelta64[us]"))
