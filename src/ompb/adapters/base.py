@@ -1,0 +1,64 @@
+"""What all adapters share: their sizes, the check, and windows as single series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ompb.checks import count
+from ompb.checkup import WINDOWS, check
+from ompb.errors import ForecasterError
+from ompb.query import Forecaster, Query
+from ompb.types import Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Adapter(Forecaster):
+    """A model of another library as a forecaster of windows (n, context, C).
+
+    A subclass is a dataclass that adds its fields, has ``forecast``, and sets ``uses_times = True`` where the model has
+    a calendar. ``quantiles`` is a field where the model gives them.
+    """
+
+    context: int
+    horizon: int
+
+    def __post_init__(self) -> None:
+        for name in ("context", "horizon"):
+            object.__setattr__(self, name, count(name, getattr(self, name)))
+
+    def checked(self, source: Any, *, times: Any = None, future: Any = None, windows: int = WINDOWS) -> Self:
+        """Itself, after `ompb.check` on a source; raises `CheckError` with the first fault that is found."""
+        sizes = {"context": self.context, "horizon": self.horizon, "windows": windows}
+        check(self, source, times=times, future=future, **sizes)
+        return self
+
+    def windows_of(self, query: Query) -> Floats:
+        """The windows (n, context, C) of a query, of the length that the adapter was made for."""
+        if query.windows.shape[1] != self.context:
+            raise ForecasterError(
+                f"windows have {query.windows.shape[1]} rows and the model was wrapped for context={self.context}; "
+                "pass the same context to wrap and to Calibrator.fit."
+            )
+        return query.windows
+
+
+def as_series(windows: Floats) -> Floats:
+    """Windows (n, context, C) as n C series (n * C, context): all channels of the first window, then the next.
+
+    >>> as_series(np.arange(8.0).reshape(2, 2, 2)).tolist()
+    [[0.0, 2.0], [1.0, 3.0], [4.0, 6.0], [5.0, 7.0]]
+    """
+    return np.ascontiguousarray(windows.transpose(0, 2, 1)).reshape(-1, windows.shape[1])
+
+
+def of_series(forecasts: Any, windows: int) -> Floats:
+    """Forecasts of such series, (n * C, H) or (n * C, H, Q), as (n, H, C) or (n, H, C, Q).
+
+    >>> of_series(as_series(np.arange(8.0).reshape(2, 2, 2)), 2).ravel().tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    """
+    values = np.asarray(forecasts, dtype=np.float64)
+    return np.ascontiguousarray(np.swapaxes(values.reshape(windows, -1, *values.shape[1:]), 1, 2))
