@@ -102,6 +102,11 @@ def test_mmd_of_nearly_equal_rows_does_not_depend_on_their_order() -> None:
     assert {round(mmd(orders.permutation(x), y), 9) for _ in range(50)} == {round(mmd(x, y), 9)}
 
 
+def test_mmd_takes_distances_that_are_rounding_errors_for_none() -> None:
+    tiny = 1.3e-157  # whose square is hardly a number
+    assert mmd([0.0], [0.0, 0.0, 1.0, tiny, tiny]) == pytest.approx(mmd([0.0], [0.0, 0.0, 1.0, 0.0, 0.0]))
+
+
 @pytest.mark.parametrize("distance", DISTANCES)
 @given(x=SAMPLE)
 def test_a_sample_is_at_no_distance_from_itself(distance: Distance, x: list[float]) -> None:

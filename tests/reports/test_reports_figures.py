@@ -8,8 +8,8 @@ from small_study import CONTEXT, HORIZON, renamed, small_study
 
 import ompb
 from ompb.errors import OptionError
+from ompb.plots.look import MOST_POINTS
 from ompb.reports.figures import (
-    MOST_POINTS,
     certificate_figure,
     error_figure,
     fan_figure,

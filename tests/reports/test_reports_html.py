@@ -20,6 +20,8 @@ def test_page_holds_tables_figures_and_facts() -> None:
     page = html_report(study)
     assert page.count("<svg") == 4 + bool(study.run.warnings)
     assert "<h1>A &lt;small&gt; run</h1>" in page
+    for name, scale in zip(study.run.names, study.run.scale, strict=True):
+        assert f"{scale:.4g} for {name}" in page
     for lines in study.scores().values():
         for line in lines:
             cells = (line.name, three_decimals(line.mae), three_decimals(line.mse))

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ompb.datasets.tables import Table
 from ompb.errors import InputError, OptionError
 from ompb.metrics.shift import ShiftTable, shift_table
 from ompb.reports.shift_figure import shift_figure
+from ompb.tables import Table
 
 
 def pair(channels: int) -> tuple[Table, Table, ShiftTable]:

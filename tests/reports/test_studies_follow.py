@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import ompb
-from ompb.datasets.tables import Table
 from ompb.errors import InputError, OptionError, TimeOrderError, TooShortError
 from ompb.studies import Phase, demo_study, study
+from ompb.tables import Reading, Table
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SOURCE, ROWS = 24, 6, 300, 400
@@ -134,7 +134,7 @@ def test_times_that_cannot_be_written_are_refused_before_anything_is_learned(tim
     path = tmp_path / "load.parquet"
     pl.DataFrame({"t": times, "a": load()[:, 0]}).write_parquet(path)
     with pytest.raises(TimeOrderError, match=r"accepted: .*(years 1 to 9999|integers)"):
-        study(path, time="t", source_end=SOURCE, forecaster=never, **SIZES)
+        study(path, reading=Reading(time="t"), source_end=SOURCE, forecaster=never, **SIZES)
 
 
 def test_the_last_times_that_can_be_written_are_followed_and_drawn(tmp_path: Path) -> None:

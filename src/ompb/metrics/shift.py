@@ -21,6 +21,8 @@ from ompb.types import Floats
 
 BINS = 50  # fine enough for bimodal channels, coarse enough for a few hundred rows
 MMD_ROWS = 1000  # per sample: a kernel matrix of at most 2000 x 2000, 32 MB
+# Squared distances that are this share of the largest are rounding errors, and count as zero.
+ROUNDING = 1e-30
 MMD_SEED = 0
 
 
@@ -152,9 +154,10 @@ def mmd(x: ArrayLike, y: ArrayLike, *, scaled: bool = True) -> float:
     with extra("report", needed_by="ompb.metrics.shift"):  # here, so that the command starts without it
         from scipy.spatial.distance import cdist
     squares = cdist(rows, rows, "sqeuclidean")
-    if not squares.any():
+    apart = squares > ROUNDING * squares.max()
+    if not apart.any():
         return 0.0
-    kernel = np.exp(-squares / (2 * np.median(squares[squares > 0])))
+    kernel = np.exp(-squares / (2 * np.median(squares[apart])))
     first = min(len(x), MMD_ROWS)
     second = len(rows) - first
     # One quadratic form gives all three means; rounding can leave equal samples a hair below zero.

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from ompb.bench.findings import Curve, Figure, Panel
-from ompb.reports.figures import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILION
+from ompb.plots.look import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILION
 from ompb.reports.inline import inline_svg
 from ompb.reports.slim import slim
 from ompb.reports.style import INK, LINE, SOFT

@@ -6,17 +6,18 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 
 from ompb.backtest import Run
-from ompb.datasets.tables import write_table
 from ompb.errors import OptionError
 from ompb.files import replacing
+from ompb.reports.digits import rounded
 from ompb.reports.html import html_report
 from ompb.reports.summary import summary
 from ompb.studies import Study
+from ompb.tables import write_table
 
 PAGES = (".html", ".htm")
 
@@ -36,24 +37,31 @@ def report(found: Run | Study, path: str | os.PathLike[str], *, title: str | Non
     return page
 
 
-def write_results(study: Study, folder: Path, suffix: Literal["csv", "parquet"] = "csv") -> dict[str, Path]:
-    """Forecasts, summary and report in a folder; returns their paths by name.
+def write_results(study: Study, folder: Path, *, csv: bool = False) -> dict[str, Path]:
+    """Report, newest forecasts, all forecasts and summary in a folder; returns their paths by name.
 
-    All three are made before the first is written, so that a failure leaves none behind.
+    All forecasts are Parquet, and with ``csv`` CSV as well. Everything is made before the first file is written, so
+    that a failure leaves none behind.
     """
-    forecasts, texts = forecast_columns(study), {"summary.json": summary_json(study), "report.html": html_report(study)}
-    paths = {"Forecasts": folder / f"forecasts.{suffix}"}
-    write_table(paths["Forecasts"], forecasts)
-    for name, text in texts.items():
-        paths[Path(name).stem.capitalize()] = folder / name
+    texts = {"Report": ("report.html", html_report(study)), "Summary": ("summary.json", summary_json(study))}
+    forecasts = forecast_columns(study)
+    newest = {name: column[forecasts["cutoff"] == forecasts["cutoff"].max()] for name, column in forecasts.items()}
+    newest.pop("y")  # not known yet
+    tables = {"Newest forecasts": ("newest.csv", newest), "All forecasts": ("forecasts.parquet", forecasts)}
+    if csv:
+        tables["All forecasts, CSV"] = ("forecasts.csv", forecasts)
+    for name, text in texts.values():
         _write(folder / name, text)
-    return paths
+    for name, columns in tables.values():
+        write_table(folder / name, columns, study.clock)
+    named = ("Report", *tables, "Summary")
+    return {called: folder / (texts | tables)[called][0] for called in named}
 
 
 def forecast_columns(study: Study) -> dict[str, NDArray[Any]]:
-    """One line per channel, origin and lead: the columns of ``Run.frame``."""
+    """One line per channel, origin and lead: the columns of ``Run.frame``, in as many digits as mean something."""
     frame = study.run.frame("polars")
-    return {name: frame[name].to_numpy() for name in frame.columns}
+    return rounded({name: frame[name].to_numpy() for name in frame.columns}, study.run.scale)
 
 
 def summary_json(study: Study) -> str:

@@ -16,10 +16,16 @@ from ompb.names import listed
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
 from ompb.reports.inline import inline_svg
 from ompb.reports.style import STYLE
-from ompb.reports.summary import COLUMNS, LARGE_ERROR, realised_sentence, share_above_sentence, three_decimals
-from ompb.settings import Settings
+from ompb.reports.summary import (
+    COLUMNS,
+    LARGE_ERROR,
+    realised_sentence,
+    share_above_sentence,
+    three_decimals,
+    units_sentence,
+    vacuous_sentence,
+)
 from ompb.studies import BARE, OMPB, PhaseScores, Study
-from ompb.times import shown
 from ompb.types import Certificate
 
 # Episodes of warnings in the table.
@@ -55,7 +61,7 @@ def html_report(study: Study) -> str:
     scores = study.scores()
     sections = (
         _section("In short", _in_short(study, scores)),
-        _section("Scores", _scores(scores)),
+        _section("Scores", _scores(study, scores)),
         _section("Warnings", _warnings(study)),
         _section("Pictures", _figures(study)),
         _section("What is guaranteed, and what is not", _guarantees(study)),
@@ -98,7 +104,7 @@ def _list(items: Iterable[str]) -> str:
 def _in_short(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
     intro = f"{len(study.run.origins)} forecasts of {study.calibrator.horizon} rows ahead were issued and compared."
     verdicts = (_verdict(name, lines) for name, lines in scores.items())
-    remarks = [remark for remark in (study.hidden_sentence(), *study.notes) if remark]
+    remarks = [remark for remark in (vacuous_sentence(study), study.hidden_sentence(), *study.notes) if remark]
     return _paragraph(intro) + _list(verdicts) + "".join(map(_paragraph, remarks))
 
 
@@ -119,11 +125,11 @@ def _verdict(phase: str, lines: list[PhaseScores]) -> str:
 # Scores
 
 
-def _scores(scores: Mapping[str, list[PhaseScores]]) -> str:
+def _scores(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
     explanation = (
-        "Errors and widths are in standard deviations of the source. MAE and MSE: smaller is better. In 80 % and in "
-        "95 %: the share of outcomes inside those intervals, best near 0.80 and 0.95. Certificate and gate: means "
-        "over the forecasts issued in the phase. An outcome counts for the phase it lies in."
+        f"{units_sentence(study)} Smaller errors are better. In 80 % and in 95 %: the share of outcomes inside those "
+        "intervals, best near 0.80 and 0.95. Certificate and gate: means over the forecasts issued in the phase. An "
+        "outcome counts for the phase it lies in."
     )
     tables = (f"<h3>{escape(name)}</h3>\n{_score_table(lines)}" for name, lines in scores.items())
     return _paragraph(explanation) + "\n".join(tables)
@@ -148,8 +154,8 @@ def _warnings(study: Study) -> str:
     rows, episodes = study.calibrator.settings.warning_rows, study.run.warnings
     explanation = (
         f"A signal gives a warning where it does what a calm stream does less than once in {rows:,.0f} rows, by its "
-        "own last rows and the end of the source. Inputs and level are seen before any outcome is known, errors with "
-        "the first outcomes."
+        "own last rows and the end of the source. Inputs, level and novelty (what the forecaster says of the newest "
+        "rows is not what memory says) are seen before any outcome is known, errors with the first outcomes."
     )
     if not episodes:
         return _paragraph(explanation) + _paragraph("There was none in this run.")
@@ -158,11 +164,12 @@ def _warnings(study: Study) -> str:
     body = "\n".join(_episode_line(study, episode) for episode in strongest)
     rest = len(episodes) - len(strongest)
     more = _paragraph(f"These are the {LISTED} strongest; {rest} more were weaker.") if rest else ""
-    return f'{_paragraph(explanation)}<div class="scroll"><table>\n<tr>{head}</tr>\n{body}\n</table></div>{more}'
+    table = f'<table class="words">\n<tr>{head}</tr>\n{body}\n</table>'
+    return f'{_paragraph(explanation)}<div class="scroll">{table}</div>{more}'
 
 
 def _episode_line(study: Study, episode: Episode) -> str:
-    ends = (shown(study.times[row]) for row in (episode.since, episode.newest))
+    ends = (study.clock.shown(study.times[row]) for row in (episode.since, episode.newest))
     strongest = episode.alerts[0]
     often = "over a million" if strongest.rows_between > 0.99 * RAREST else f"{strongest.rows_between:,.0f}"
     seen = ", ".join(alert.signal for alert in episode.alerts)
@@ -231,15 +238,10 @@ def _settings(study: Study) -> str:
         "horizon": f"{calibrator.horizon} rows",
         "season": f"{calibrator.season} rows" if calibrator.season else "none",
         "channels": f"{len(calibrator.names)}: {names}",
-        "changed options": _changed(calibrator.settings) or "none",
+        "changed options": calibrator.settings.changed() or "none",
     }
     options = {name: str(value) for name, value in dataclasses.asdict(calibrator.settings).items()}
     return f"{_plain_table(facts)}<details><summary>All options</summary>{_plain_table(options)}</details>"
-
-
-def _changed(settings: Settings) -> str:
-    default = dataclasses.asdict(Settings())
-    return ", ".join(f"{k} = {v}" for k, v in dataclasses.asdict(settings).items() if v != default[k])
 
 
 def _plain_table(lines: Mapping[str, str]) -> str:

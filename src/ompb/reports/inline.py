@@ -8,7 +8,7 @@ from io import StringIO
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ompb.reports.figures import save
+from ompb.plots.look import save
 
 
 def inline_svg(figure: Figure, prefix: str) -> str:

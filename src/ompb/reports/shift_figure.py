@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ompb.datasets.tables import Table
 from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.metrics.shift import BINS, ShiftTable
+from ompb.tables import Table
 from ompb.types import Floats
 
 MOST_PANELS = 12

@@ -17,6 +17,8 @@ th, td { padding: .32rem .6rem; text-align: right; border-bottom: 1px solid var(
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 th { font-weight: 600; color: var(--soft); }
 tr.ours td { font-weight: 600; color: var(--mark); }
+table.words :is(th, td) { text-align: left; }
+table.words :is(th, td):last-child { white-space: normal; min-width: 8rem; }
 table.plain td { white-space: normal; overflow-wrap: anywhere; text-align: left; }
 table.plain td:first-child { color: var(--soft); width: 12rem; }
 figure { margin: 1.4rem 0 2rem; }

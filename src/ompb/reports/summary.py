@@ -12,8 +12,9 @@ import numpy as np
 
 from ompb.diagnosis import diagnose, proxy_loss
 from ompb.episodes import Episode
+from ompb.names import listed
 from ompb.studies import Study
-from ompb.times import shown
+from ompb.tables import Clock
 
 # The fields of PhaseScores that tables show, and their headings.
 COLUMNS = {
@@ -28,6 +29,10 @@ COLUMNS = {
 }
 # The error size, in source standard deviations, that the tail-risk sentence speaks of.
 LARGE_ERROR = 1.0
+# Certificate windows below which their number is why a certificate excludes nothing.
+FEW_WINDOWS = 100
+# Channels whose unit a sentence tells.
+LISTED_SCALES = 4
 
 
 def three_decimals(value: float | None) -> str:
@@ -37,6 +42,41 @@ def three_decimals(value: float | None) -> str:
     ('0.250', '-', '-')
     """
     return "-" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+def units_sentence(study: Study) -> str:
+    """What the errors in a table of scores are measured in."""
+    pairs = zip(study.run.names, study.run.scale, strict=True)
+    sizes = [f"{scale:.4g} for {name}" for name, scale in pairs]
+    return (
+        "MAE and widths are in standard deviations of the source, MSE in their squares: 1 is "
+        f"{listed(sizes, LISTED_SCALES)}."
+    )
+
+
+def columns_sentence() -> str:
+    """What the headings of a table of scores mean."""
+    return (
+        "In 80 % and in 95 %: the share of outcomes inside those intervals. Certificate: said before outcomes, of a "
+        "loss between 0 and 1. Gate: 0 is the bare forecast, 1 the full correction."
+    )
+
+
+def vacuous_sentence(study: Study) -> str:
+    """Why certificates exclude nothing, and what would help; empty if they mostly exclude something."""
+    certificate = study.run.last_certificate
+    mean = float(np.mean(study.run.certificate["value"])) if certificate is not None else 0.0
+    if certificate is None or mean < 1:
+        return ""
+    head = f"The certificate is {mean:.2f} on average, and losses lie between 0 and 1: from 1 on it excludes nothing."
+    if certificate.windows >= FEW_WINDOWS:
+        return head
+    windows = "1 window" if certificate.windows == 1 else f"{certificate.windows} windows"
+    return (
+        f"{head} It rests on only {windows} of the source, and the price of having so few is "
+        f"{study.run.certificate['gamma'].mean():.2f} of it: a longer source, more unseen rows of it (--unseen) or a "
+        "shorter horizon lower it."
+    )
 
 
 def realised_sentence(study: Study) -> str:
@@ -81,10 +121,11 @@ def summary(study: Study) -> dict[str, Any]:
         "settings": dataclasses.asdict(calibrator.settings),
         "scores": {phase: [dataclasses.asdict(line) for line in lines] for phase, lines in study.scores().items()},
         "hidden": [dataclasses.asdict(cells) for cells in study.hidden()],
-        "warnings": [_episode(episode) for episode in study.run.warnings],
+        "warnings": [_episode(episode, study.clock) for episode in study.run.warnings],
         "realised": dataclasses.asdict(study.run.realised),
         "realised_risk": realised_sentence(study),
         "certificate": certificate.terms() if certificate else None,
+        "certificate_excludes_nothing": vacuous_sentence(study) or None,
         "certificate_and_losses": share_above_sentence(study) or None,
         "tail_risk": str(certificate.tail_risk(LARGE_ERROR)) if certificate else None,
         "assumptions": list(certificate.assumptions) if certificate else [],
@@ -92,11 +133,11 @@ def summary(study: Study) -> dict[str, Any]:
     return {name: _plain(value) for name, value in tree.items()}
 
 
-def _episode(episode: Episode) -> dict[str, Any]:
+def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
     """An episode of warnings, with times as text."""
     tree = dataclasses.asdict(episode)
     for alert in tree["alerts"]:
-        alert["since_time"] = None if alert["since_time"] is None else shown(alert["since_time"])
+        alert["since_time"] = None if alert["since_time"] is None else clock.shown(alert["since_time"])
     return tree
 
 

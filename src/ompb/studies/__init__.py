@@ -1,9 +1,11 @@
 """Follow a table: learn from its first part, step through the rest, and score what was said, phase by phase."""
 
+from ompb.backtest import BARE, OMPB
 from ompb.phases import Phase
 from ompb.studies.demo import demo_study
 from ompb.studies.follow import study
+from ompb.studies.many import study_each
 from ompb.studies.result import HiddenCells, Study
-from ompb.studies.scores import BARE, OMPB, PhaseScores
+from ompb.studies.scores import PhaseScores
 
-__all__ = ["BARE", "OMPB", "HiddenCells", "Phase", "PhaseScores", "Study", "demo_study", "study"]
+__all__ = ["BARE", "OMPB", "HiddenCells", "Phase", "PhaseScores", "Study", "demo_study", "study", "study_each"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ompb.datasets.demo import demo_series
-from ompb.datasets.tables import Table
 from ompb.studies.follow import Progress, study
 from ompb.studies.result import Study
+from ompb.tables import Table
 
 CONTEXT, HORIZON, SEASON = 96, 24, 24  # four days to see, one to forecast
 

@@ -13,16 +13,19 @@ import numpy as np
 from ompb import checks
 from ompb.backtest import backtest
 from ompb.calibrator import Calibrator
-from ompb.datasets.tables import Table, read_table, regular, split_row
-from ompb.datasets.times import with_future
 from ompb.errors import OptionError, TooShortError
 from ompb.extras import extra
 from ompb.inputs import as_rows
+from ompb.names import counted
 from ompb.phases import Phase
 from ompb.query import AnyForecaster
 from ompb.settings import Settings
-from ompb.studies.parts import Parts, choose, readable
+from ompb.studies.ahead import known_ahead
+from ompb.studies.late import without_late
+from ompb.studies.parts import UNSEEN_SHARE, Parts, choose, unseen_rows
 from ompb.studies.result import Study
+from ompb.tables import Reading, Table, read_table, regular, split_row, with_future
+from ompb.tables.suspicion import suspicions
 
 with extra("report", needed_by="ompb.study"):
     import polars as pl
@@ -41,7 +44,8 @@ def study(
     forecaster: AnyForecaster | None = None,
     forecasts: str | os.PathLike[str] | None = None,
     unseen: int | float | None = None,
-    time: str | None = None,
+    column: str | None = None,
+    reading: Reading | None = None,
     phases: Mapping[str, Place] | None = None,
     title: str | None = None,
     facts: Mapping[str, str] | None = None,
@@ -54,18 +58,19 @@ def study(
     a forecast.
 
     Args:
-        data: path of a CSV or Parquet file (see `ompb.datasets.tables.read_table`), a `Table`, a frame or an array
-            (T, C). Missing time stamps are inserted as missing rows.
+        data: path of a text or Parquet file (see `ompb.tables.read_table`), a `Table`, a frame or an array (T, C).
+            Missing time stamps are inserted as missing rows.
         source_end: where the target begins: a date, or the number of source rows.
         context: rows in a window.
         horizon: rows in a forecast.
         season: rows in a season, None for no season, "auto" to find it.
         forecaster: as `ompb.Calibrator.fit` takes it. Without one a ridge regression is fitted to the source less its
             unseen part.
-        forecasts: path of recorded forecasts instead (see `ompb.datasets.tables.read_forecasts`).
+        forecasts: path of recorded forecasts instead (see `ompb.tables.read_forecasts`).
         unseen: rows (int) or share (float) at the source's end that the forecaster was not trained on; 0.25 for the
             built-in one.
-        time: name of the file's time column, if it is not found by itself.
+        column: of the recorded forecasts, if it is not found by itself.
+        reading: what to know about the file of ``data``.
         phases: where each phase of the target begins, in order of time, by name; each ends where the next begins.
             By default one phase, "target".
         title: of the report.
@@ -86,12 +91,24 @@ def study(
     """
     Settings.of(**options)
     context, horizon = checks.count("context", context), checks.count("horizon", horizon)
-    name, table, inserted = _series(data, time)
+    table, inserted = _series(data, reading)
+    size = f"{counted(len(table.values), 'row')} of {counted(len(table.channels), 'channel')}"
+    notes = [
+        f"{table.name}: {size}, {counted(inserted, 'missing time stamp')} inserted.",
+        *table.notes,
+        *suspicions(table),
+    ]
+    table, future, said = known_ahead(table, horizon, forecaster is not None)
     source_rows = split_row(table, str(source_end))
     if season is not None and season != "auto":
         season = checks.count("season", season, least=2, most=source_rows, or_else="auto, None, or ")
     _require_room(table, source_rows, context, horizon)
-    parts = choose(table, source_rows, context, horizon, forecaster, forecasts, unseen)
+    if forecaster is None:
+        kept = 0 if forecasts is not None else unseen_rows(UNSEEN_SHARE if unseen is None else unseen, source_rows)
+        span = 1 if forecasts is not None else context + horizon
+        table, late = without_late(table, source_rows - kept, source_rows, span)
+        said += late
+    parts = choose(table, source_rows, context, horizon, forecaster, forecasts, unseen, column)
     judged_by = _phases(table, parts, source_rows, phases or {"target": source_rows})
     calibrator = Calibrator.fit(
         parts.on_source,
@@ -101,6 +118,7 @@ def study(
         season=season,
         unseen=parts.unseen,
         times=table.times[parts.source],
+        future=None if future is None else future[parts.source],
         progress=partial(progress, "Learning from the source") if progress else None,
         **options,
     )
@@ -109,28 +127,29 @@ def study(
         parts.on_stream,
         table.values[parts.stream],
         times=table.times[parts.stream],
+        future=None if future is None else future[parts.stream.start : parts.stream.stop + horizon],
         progress=partial(progress, "Following the target") if progress else None,
     )
-    size = f"{len(table.values)} rows of {len(table.channels)} channels"
+    clock = {"times": f"{table.clock} in words and files; UTC in pictures"} if table.clock.known else {}
     return Study.of(
         run,
-        title=title or f"{name}, followed by ompb",
+        title=title or f"{table.name}, followed by ompb",
         phases=judged_by,
-        facts={"data": name, **parts.facts(table, context), **(facts or {})},
-        notes=(f"{name}: {size}, {inserted} missing time stamps inserted.", *parts.notes),
+        facts={"data": table.name, **parts.facts(table, context), **clock, **(facts or {})},
+        notes=(*notes, *said, *parts.notes),
+        clock=table.clock,
     )
 
 
-def _series(data: Any, time: str | None) -> tuple[str, Table, int]:
-    """The data's name, its rows on even steps, and how many of them were inserted."""
+def _series(data: Any, reading: Reading | None) -> tuple[Table, int]:
+    """The data as rows on even steps, and how many of them were inserted."""
     if isinstance(data, str | os.PathLike):
-        path = Path(data)
-        return readable(path.name), *regular(read_table(path, time))
+        return regular(read_table(Path(data), reading))
     if isinstance(data, Table):
-        return "data", *regular(data)
+        return regular(data)
     rows = as_rows(data, "data")
     times = np.arange(len(rows.values)) if rows.times is None else rows.times
-    return "data", Table(rows.values, times, rows.names, "row"), rows.inserted
+    return Table(rows.values, times, rows.names, "row"), rows.inserted
 
 
 def _require_room(table: Table, source_rows: int, context: int, horizon: int) -> None:

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from ompb import checks
-from ompb.datasets.tables import Table, read_forecasts
 from ompb.errors import ForecasterError, OptionError
+from ompb.extras import extra
 from ompb.forecasters import Recorded, Ridge
 from ompb.query import AnyForecaster
-from ompb.times import shown
+from ompb.tables import Table, read_forecasts
+from ompb.tables.contents import readable
 from ompb.types import Floats
+
+with extra("report", needed_by="ompb.study"):
+    import polars as pl
 
 UNSEEN_SHARE = 0.25  # of the source, on which the built-in forecaster is not trained
 
@@ -50,13 +54,14 @@ def choose(
     forecaster: AnyForecaster | None,
     forecasts: str | os.PathLike[str] | None,
     unseen: int | float | None,
+    column: str | None,
 ) -> Parts:
     """With the given forecaster, with recorded forecasts, or with the built-in ridge."""
     source, stream = slice(0, source_rows), slice(source_rows - context + 1, len(table.values))
     if forecasts is not None:
         if forecaster is not None:
             raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
-        return _brought(table, source, stream, context, horizon, Path(forecasts), unseen)
+        return _brought(table, source, stream, context, horizon, Path(forecasts), unseen, column)
     if isinstance(forecaster, Recorded) and forecaster.times is None:
         raise OptionError(
             "Recorded forecasts without times count from the first row of one part and serve no other; give them "
@@ -66,7 +71,8 @@ def choose(
         kept = None if unseen is None else unseen_rows(unseen, source_rows)
         return Parts(source, stream, forecaster, forecaster, kept, f"the given {type(forecaster).__name__}")
     kept = unseen_rows(UNSEEN_SHARE if unseen is None else unseen, source_rows)
-    ridge = Ridge.fit(table.values[: source_rows - kept], context, horizon)
+    rows = pl.DataFrame(table.values[: source_rows - kept], schema=list(table.channels), orient="row")  # with names
+    ridge = Ridge.fit(rows, context, horizon)
     trained = f"built-in ridge regression, trained on the first {source_rows - kept} rows, then frozen"
     return Parts(source, stream, ridge, ridge, kept, trained)
 
@@ -85,28 +91,27 @@ def unseen_rows(unseen: Any, source_rows: int) -> int:
     return int(rows)
 
 
-def readable(text: str) -> str:
-    r"""A file name as text that can be printed, whatever its bytes are.
-
-    >>> print(readable("a\udcff.csv"))
-    a\udcff.csv
-    """
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _brought(
-    table: Table, source: slice, stream: slice, context: int, horizon: int, path: Path, unseen: int | float | None
+    table: Table,
+    source: slice,
+    stream: slice,
+    context: int,
+    horizon: int,
+    path: Path,
+    unseen: int | float | None,
+    column: str | None,
 ) -> Parts:
     """As much of both parts as the recorded forecasts cover."""
-    recorded = read_forecasts(path, table, horizon)
+    read = read_forecasts(path, table, horizon, column)
+    recorded = read.forecasts
     first, last = _covered(recorded, source.stop, horizon)
     source = slice(max(0, first - context + 1), source.stop)
     forecaster = Recorded(recorded, table.times)
-    notes = []
+    notes = [*read.notes]
     if source.start:
-        notes.append(f"The forecasts begin at {shown(table.times[first])}: {source.start} source rows are not used.")
+        notes.append(f"The forecasts begin at {table.shown(first)}: {source.start} source rows are not used.")
     if last < len(table.values) - 1:
-        notes.append(f"The forecasts end at {shown(table.times[last])}: later rows are outcomes only.")
+        notes.append(f"The forecasts end at {table.shown(last)}: later rows are outcomes only.")
     return Parts(
         source=source,
         stream=stream,
@@ -131,5 +136,4 @@ def _covered(recorded: Floats, source_rows: int, horizon: int) -> tuple[int, int
 
 
 def _span(table: Table, rows: slice) -> str:
-    first, last = shown(table.times[rows.start]), shown(table.times[rows.stop - 1])
-    return f"{rows.stop - rows.start} rows, {first} to {last}"
+    return f"{rows.stop - rows.start} rows, {table.shown(rows.start)} to {table.shown(rows.stop - 1)}"

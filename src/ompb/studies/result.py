@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ompb.backtest import Run
+from ompb.backtest import BARE, OMPB, Run
 from ompb.bench.compare import run_references
 from ompb.calibrator import Calibrator
 from ompb.episodes import Episode
 from ompb.phases import Phase
-from ompb.studies.scores import BARE, OMPB, PhaseScores, score_phase
-from ompb.times import Times, shown
+from ompb.studies.scores import PhaseScores, score_phase
+from ompb.tables import Clock
+from ompb.times import Times
 from ompb.types import Floats
 
 # Episodes of warnings that a sentence tells of.
@@ -40,6 +41,7 @@ class Study:
     references: Mapping[str, Floats]  # other forecasts (n, H, C) of the same origins, by name
     facts: Mapping[str, str] = field(default_factory=dict)  # what else the reader should know: data, split, seed
     notes: tuple[str, ...] = ()  # what the reader should be told: rows that were inserted, or not used
+    clock: Clock = field(default_factory=Clock)  # that the user's table tells its times by
 
     @classmethod
     def of(
@@ -50,11 +52,13 @@ class Study:
         phases: Sequence[Phase] = (),
         facts: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
+        clock: Clock | None = None,
     ) -> Study:
         """A run with trivial references beside it; without phases there is one, from the first forecast to the end."""
         whole = Phase("stream", int(run.origins[0]), len(run.rows))
         references = run_references(run)
-        return cls(title, run, tuple(phases) or (whole,), references, facts or {}, tuple(notes))
+        phases = tuple(phases) or (whole,)
+        return cls(title, run, phases, references, facts or {}, tuple(notes), clock or Clock())
 
     def __repr__(self) -> str:
         count, horizon, channels = self.run.mean.shape
@@ -74,7 +78,7 @@ class Study:
     @property
     def times(self) -> Times:
         """Of the rows, (T,): dates, or row numbers where there are none."""
-        return np.arange(len(self.rows)) if self.run.times is None else self.run.times
+        return self.run.stamps
 
     @property
     def forecasts(self) -> dict[str, Floats]:
@@ -84,7 +88,7 @@ class Study:
     @property
     def smoothing(self) -> int:
         """Rows to average a curve over: a season, or a horizon where there is no season."""
-        return self.calibrator.season or self.calibrator.horizon
+        return self.run.smoothing
 
     def scores(self) -> dict[str, list[PhaseScores]]:
         """By phase: the bare forecaster first, then the references, ours last."""
@@ -104,9 +108,9 @@ class Study:
         return f"{total} cells were too absurd to be believed and were taken as missing ({where})."
 
     def strongest_episodes(self, most: int) -> list[Episode]:
-        """At most so many episodes of warnings, in time order."""
+        """At most so many episodes of warnings, in time order, told by the table's clock."""
         strongest = sorted(self.run.warnings, key=lambda one: -one.alerts[0].rows_between)[:most]
-        return sorted(strongest, key=lambda one: one.since)
+        return [self._by_the_wall(one) for one in sorted(strongest, key=lambda one: one.since)]
 
     def warnings_told(self) -> list[str]:
         """How many episodes of warnings there were, then the strongest few in time order, in sentences."""
@@ -116,8 +120,17 @@ class Study:
         head = "1 episode of warnings" if count == 1 else f"{count} episodes of warnings"
         return [f"{head}{f', the {TOLD} strongest' if count > TOLD else ''}:", *map(str, self.strongest_episodes(TOLD))]
 
+    def _by_the_wall(self, episode: Episode) -> Episode:
+        """With the times that the table's clock showed."""
+        if not self.clock.known or self.clock.by_wall:
+            return episode
+        local = {alert.since: self.clock.local(self.times[[alert.since]])[0] for alert in episode.alerts}
+        alerts = tuple(replace(alert, since_time=local[alert.since]) for alert in episode.alerts)
+        return replace(episode, alerts=alerts)
+
     def _hidden_by_channel(self) -> Iterator[HiddenCells]:
         for name, cells in zip(self.run.names, self.run.hidden.T, strict=True):
             rows = np.flatnonzero(cells)
             if len(rows):
-                yield HiddenCells(name, len(rows), shown(self.times[rows[0]]), shown(self.times[rows[-1]]))
+                first, last = (self.clock.shown(self.times[row]) for row in (rows[0], rows[-1]))
+                yield HiddenCells(name, len(rows), first, last)

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.backtest import Run
+from ompb.backtest import BARE, OMPB, Run
 from ompb.metrics.point import known_mean, mae, mse
 from ompb.metrics.probabilistic import coverage, width
 from ompb.phases import Phase
 from ompb.types import Floats
-
-BARE, OMPB = "bare forecaster", "ompb"
 
 
 @dataclass(frozen=True, slots=True)

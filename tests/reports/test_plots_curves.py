@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from small_study import HORIZON, small_study
 
-from ompb.reports.curves import error_by_row, rolling_mean
+from ompb.plots.curves import error_by_row, rolling_mean
 
 
 def test_error_by_row_averages_the_forecasts_about_it() -> None:
