@@ -6,8 +6,9 @@ A ridge forecaster and a calibrator are fitted to the first part of a source, an
 is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher
 from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
 
-Beside the default rule: the same at other rates, and `present`, which was the rule before it. That one counts misses
-against the half-width of the moment, the same one for both sides, at a fixed rate of 0.05 a row.
+Beside the default rule: the same at other rates, `light source`, in which the source counts as ten rows at any horizon,
+and `present`, which was the rule before both. That one counts misses against the half-width of the moment, the same one
+for both sides, at a fixed rate of 0.05 a row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -25,7 +26,16 @@ import numpy as np
 
 from ompb import Calibrator, Ridge, Run, backtest
 from ompb.core.arrays import Array
-from ompb.core.intervals import LEVELS, REACH, IntervalRule, IntervalState, Matured
+from ompb.core.intervals import (
+    LEVELS,
+    REACH,
+    SOURCE_ROWS,
+    Conformal,
+    ConformalState,
+    IntervalRule,
+    IntervalState,
+    Matured,
+)
 from ompb.datasets.benchmark import load
 from ompb.datasets.synthetic import shifted_stream
 from ompb.scaler import Scaler
@@ -35,6 +45,7 @@ from ompb.types import Floats
 RULES: dict[str, dict[str, Any]] = {
     "default": {},
     "present": {"intervals": "present", "conformal_rate": 0.05},
+    "light source": {"intervals": "light source"},
     "rate 0.2": {"conformal_rate": 0.2},
     "rate 1": {"conformal_rate": 1.0},
     "rate 2": {"conformal_rate": 2.0},
@@ -74,6 +85,13 @@ class Present(IntervalRule, tag="present"):
         own = matured.error**2 * matured.shrink
         variance = np.maximum(state.variance + fade * (own - state.variance), 1e-12)
         return PresentState(variance, np.clip(moved, -REACH, REACH))
+
+
+class LightSource(Conformal, tag="light source"):
+    """The source counts as `SOURCE_ROWS` rows, however long the horizon is."""
+
+    def start(self, variance: Array) -> ConformalState:
+        return replace(super().start(variance), rows=np.full_like(variance, SOURCE_ROWS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -207,13 +207,13 @@ def attempt(stream: ompb.Stream, kind: str, call: Callable[[], ompb.Forecast | N
         tally.add(kind, "refused" if same else "wrong", f"{type(error).__name__} changed the state: {error}")
         return
     except Exception as error:
-        tally.add(kind, "wrong", f"{type(error).__name__}: {error} with {stream._calibrator.settings}")
+        tally.add(kind, "wrong", f"{type(error).__name__}: {error} with {stream._cohort.cal.settings}")
         return
     fault = "" if forecast is None else broken(forecast)
     risk = stream.realised_risk()
     if not 0 <= risk.mean <= risk.upper <= 1:
         fault = f"realised risk {risk}"
-    tally.add(kind, "wrong" if fault else "answered", f"{fault} with {stream._calibrator.settings}")
+    tally.add(kind, "wrong" if fault else "answered", f"{fault} with {stream._cohort.cal.settings}")
 
 
 def broken(forecast: ompb.Forecast) -> str:

@@ -121,7 +121,7 @@ def follow(past: Floats, rows: Floats, season: int | None) -> Counts:
             issued.append(forecast)
     counts.rows = len(issued)
     for signal in (*SIGNALS, TOGETHER):
-        counts.false[signal] = len(episodes([only(forecast, signal) for forecast in issued]))
+        counts.false[signal] = len(episodes(only(forecast, signal).warnings for forecast in issued))
     return counts
 
 

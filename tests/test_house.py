@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -20,7 +21,8 @@ import draw_hops
 import ompb
 
 REPOSITORY = Path(__file__).parents[1]
-DOCUMENTS = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- needs: ([^>]+) -->\n)?```python\n(.*?)```", flags=re.DOTALL)
 WALKS = {walk.name: walk for walk in draw_hops.walks(draw_hops.PAGE.read_text(encoding="utf-8"))}
 
 
@@ -28,7 +30,9 @@ def test_public_names_are_exactly_all_and_sorted() -> None:
     assert ompb.__all__ == sorted(ompb.__all__)
     modules = {name for name in vars(ompb) if isinstance(vars(ompb)[name], type(ompb))}
     public = {name for name in vars(ompb) if not name.startswith("_")} - modules
-    assert public == set(ompb.__all__)
+    needs_extras = {"report", "study"}
+    assert public | set(ompb._LAZY) == set(ompb.__all__) | needs_extras
+    assert all(getattr(ompb, name).__name__ == name for name in ompb.__all__)
 
 
 def fresh_python(code: str, folder: Path | None = None) -> str:
@@ -42,17 +46,28 @@ def test_import_is_light() -> None:
     assert fresh_python(f"import sys, ompb; print([m for m in {heavy!r} if m in sys.modules])") == "[]"
 
 
-def test_import_is_fast() -> None:
-    """Under 0.3 s of processor time, NumPy included: whatever else the machine is doing, the best of a few tries."""
-    code = "import time; start = time.process_time(); import ompb; print(time.process_time() - start)"
-    assert min(float(fresh_python(code)) for _ in range(5)) < 0.3
+def test_import_loads_little_beside_numpy() -> None:
+    """Modules are counted, since seconds depend on what else the machine is doing; today there are 129."""
+    assert (
+        int(fresh_python("import sys, numpy; before = len(sys.modules); import ompb; print(len(sys.modules) - before)"))
+        < 150
+    )
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_code_blocks_run(document: Path, tmp_path: Path) -> None:
+def blocks() -> list[Any]:
+    """Every block of Python in the documents; one that needs a library of the adapters runs where those are tested."""
+    return [
+        pytest.param(code, id=f"{document.stem}-{place}{'-needs' * bool(needs)}")
+        for document in DOCUMENTS
+        for place, (needs, code) in enumerate(BLOCK.findall(document.read_text()), 1)
+        if not needs or find_spec(needs)
+    ]
+
+
+@pytest.mark.parametrize("code", blocks())
+def test_code_blocks_run(code: str, tmp_path: Path) -> None:
     """Each in a Python of its own, as a reader would run it."""
-    for block in re.findall(r"```python\n(.*?)```", document.read_text(), flags=re.DOTALL):
-        assert len(fresh_python(block, tmp_path).splitlines()) == block.count("print(")
+    assert len(fresh_python(code, tmp_path).splitlines()) == code.count("print(")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

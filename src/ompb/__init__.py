@@ -1,11 +1,12 @@
 """Wrap any forecaster, keep it frozen, and let a small Bayesian head correct it as the world answers."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
-from ompb.diagnosis import Diagnosis, diagnose
 from ompb.episodes import Episode
+from ompb.errors import GapError
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
 from ompb.metrics.score import Score
 from ompb.query import Forecaster, Query
@@ -13,14 +14,27 @@ from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Alert, Certificate, Forecast, RealisedRisk, TailRisk
 
+if _TYPE_CHECKING:
+    from ompb.checkup import Checkup, check
+    from ompb.diagnosis import Diagnosis, diagnose
+    from ompb.fitting import calibrate
+    from ompb.fleet import Fleet
+    from ompb.fleet_forecast import FleetForecast
+    from ompb.metrics.breakdown import Breakdown
+
 __all__ = [
     "Alert",
+    "Breakdown",
     "Calibrator",
     "Certificate",
+    "Checkup",
     "Diagnosis",
     "Episode",
+    "Fleet",
+    "FleetForecast",
     "Forecast",
     "Forecaster",
+    "GapError",
     "Query",
     "RealisedRisk",
     "Recorded",
@@ -32,20 +46,34 @@ __all__ = [
     "Stream",
     "TailRisk",
     "backtest",
+    "calibrate",
+    "check",
     "diagnose",
 ]
 
-# Imported when asked for: they need more than the core's dependencies.
-_LAZY = {"study": "ompb.studies", "report": "ompb.reports"}
+# Imported when asked for: not every program needs them, and the last two need more than the core's dependencies.
+_LAZY = {
+    "Breakdown": "metrics.breakdown",
+    "Checkup": "checkup",
+    "Diagnosis": "diagnosis",
+    "Fleet": "fleet",
+    "FleetForecast": "fleet_forecast",
+    "calibrate": "fitting",
+    "check": "checkup",
+    "diagnose": "diagnosis",
+    "report": "reports",
+    "study": "studies",
+}
+_LAZY_MODULES = ("adapters", "estimator", "ray", "testing")
 
 
 def __getattr__(name: str) -> _Any:
+    from importlib import import_module
+
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("ompb")
+        return import_module("importlib.metadata").version("ompb")
+    if name in _LAZY_MODULES:
+        return import_module(f"ompb.{name}")
     if name in _LAZY:
-        from importlib import import_module
-
-        return getattr(import_module(_LAZY[name]), name)
+        return getattr(import_module(f"ompb.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'ompb' has no attribute {name!r}")

@@ -1,29 +1,43 @@
-"""The same stream over a table of rows, and its results as arrays."""
+"""Streams over tables of rows, and their results as arrays."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.calibrator import Calibrator
+from ompb.asking import require_fit
+from ompb.by_id import for_each, forecasters_for, some_of
+from ompb.calibrator import Calibrator, Progress
+from ompb.cards import card, facts, some, table
+from ompb.cohort import shape_of
 from ompb.episodes import Episode, episodes
-from ompb.errors import ForecasterError, OptionError, TooShortError
-from ompb.inputs import as_future, as_rows_of
+from ompb.errors import OptionError, TooShortError
+from ompb.following import Followed, follow
+from ompb.frames import BACKENDS
+from ompb.inputs import as_future, as_rows_of, as_series
+from ompb.metrics.breakdown import Breakdown, breakdown
+from ompb.metrics.point import known_mean
 from ompb.metrics.score import Score, score
-from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster
-from ompb.sources import BLOCK, Source
-from ompb.times import Times
-from ompb.types import Certificate, Floats, Forecast, RealisedRisk, ends, half_widths
-from ompb.windows import outcomes_at, windows_at
+from ompb.outgoing import TRACKED
+from ompb.query import AnyForecaster, Forecaster, as_forecaster
+from ompb.sources import Source, calling, in_parts
+from ompb.times import Times, shown
+from ompb.types import Certificate, Floats, RealisedRisk, ends, half_widths
+from ompb.windows import Origins, outcomes_at
 
-FRAMES = ("pandas", "polars", "pyarrow")
+if TYPE_CHECKING:
+    from ompb.plots.look import Picture
+
+# Lanes that are followed at once: enough to share the cost of a row, few enough for what they issue to fit.
+AT_ONCE = 128
+LISTED = 12  # channels that a notebook lists
+BARE, OMPB = "bare forecaster", "ompb"  # what tables and pictures call the two forecasts of a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +66,27 @@ class Run:
         hidden = f", {int(self.hidden.sum())} cells not believed" if self.hidden.any() else ""
         return f"Run({len(self.origins)} forecasts over {len(self.rows)} rows{hidden}, of {self.calibrator!r})"
 
+    def _repr_html_(self) -> str:
+        stamps = self.stamps
+        lines = {
+            "rows": f"{len(self.rows)}, from {shown(stamps[0])} to {shown(stamps[-1])}",
+            "channels": some(self.names),
+            "not believed": f"{int(self.hidden.sum())} cells" if self.hidden.any() else "",
+            "last certificate": "" if self.last_certificate is None else f"{self.last_certificate.value:.3f}",
+            "episodes of warnings": len(self.warnings),
+            "errors are in": "source standard deviations",
+        }
+        errors = [
+            known_mean(np.abs(forecast - self.outcome) / self.scale, axis=(0, 1)).tolist()
+            for forecast in (self.base, self.mean)
+        ]
+        scores = [
+            (name, f"{bare:.3f}", f"{ours:.3f}", f"{gate:.2f}")
+            for name, bare, ours, gate in zip(self.names, *errors, self.gate.mean(axis=0).tolist(), strict=True)
+        ]
+        head = ("channel", f"MAE, {BARE}", f"MAE, {OMPB}", "mean gate")
+        return card(f"Run of {len(self.origins)} forecasts", facts(lines), table(head, scores[:LISTED]))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Of the channels."""
@@ -67,24 +102,60 @@ class Run:
         half = half_widths(level, self.levels, self.multipliers)
         return ends(self.mean, self.sd, half, self.calibrator.bounds)
 
-    def score(self) -> Score:
-        """Errors, intervals and predictive law of all forecasts against the outcomes that are known."""
-        return score(self.mean, self.outcome, self.interval, self.scale)
+    @overload
+    def score(self) -> Score: ...
+    @overload
+    def score(self, by: Literal["channel", "lead", "month"]) -> Breakdown: ...
+    def score(self, by: Literal["channel", "lead", "month"] | None = None) -> Score | Breakdown:
+        """Errors, intervals and predictive law of all forecasts against the outcomes that are known.
+
+        ``by`` takes them apart: by channel, by lead, or by the month that the outcome lies in, if rows have dates.
+        """
+        if by is None:
+            return score(self.mean, self.outcome, self.interval, self.scale)
+        names, group = self._groups(by)
+        return breakdown(by, names, group, (self.mean, self.base), self.outcome, self.interval, self.scale)
+
+    def _groups(self, by: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Names of the groups, and the place among them of each cell (n, H, C)."""
+        horizon = self.mean.shape[1]
+        if by == "channel":
+            return self.names, np.arange(len(self.names))
+        if by == "lead":
+            return tuple(map(str, range(1, horizon + 1))), np.arange(horizon)[:, None]
+        if by != "month":
+            raise OptionError(f"by = {by!r}; accepted: 'channel', 'lead' or 'month'.")
+        if self.stamps.dtype.kind != "M":
+            raise OptionError("by = 'month' needs rows with dates; give times= to fit and backtest.")
+        names = np.unique(self.stamps.astype("datetime64[M]"))
+        months = np.searchsorted(names, self.stamps_ahead.astype("datetime64[M]"))
+        group = np.minimum(months, len(names) - 1)  # beyond the last row no outcome is known
+        return tuple(names.astype(str).tolist()), group[..., None]
+
+    def plot(self, *parts: Literal["errors", "certificate", "gate", "forecast"]) -> Picture:
+        """A picture of the run, one panel for each part, all of them if none is named.
+
+        ``errors`` is the rolling error beside the bare forecaster's, ``certificate`` its terms and the loss that
+        followed, ``gate`` that of each channel, ``forecast`` the newest one whose outcome is known.
+        It is a matplotlib figure: ``run.plot("errors").savefig("errors.png")``. Needs the extra ``report``.
+        """
+        from ompb.plots.course import run_picture  # the layer above
+
+        return run_picture(self, parts)
 
     def frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
         """One line per (channel, origin, lead), as a frame of pandas, polars or pyarrow.
 
         ``ds`` and ``cutoff`` are times if there are any, else row numbers.
         """
-        if backend not in FRAMES or find_spec(backend) is None:
-            raise OptionError(f"backend = {backend!r} is not here; accepted, if installed: {', '.join(FRAMES)}.")
+        if backend not in BACKENDS or find_spec(backend) is None:
+            raise OptionError(f"backend = {backend!r} is not here; accepted, if installed: {', '.join(BACKENDS)}.")
         import narwhals as nw  # frames only: keeps `import ompb` light
 
         count, horizon, channels = self.mean.shape
         lower80, upper80 = self.interval(0.8)
         lower95, upper95 = self.interval(0.95)
         shape = (channels, count, horizon)
-        cutoff, ahead = self._stamps()
 
         def tall(values: Floats) -> Any:
             return np.ascontiguousarray(np.moveaxis(values, -1, 0)).ravel()
@@ -94,8 +165,8 @@ class Run:
 
         columns = {
             "unique_id": np.repeat(np.asarray(self.names), count * horizon),
-            "ds": np.broadcast_to(ahead, shape).ravel(),
-            "cutoff": per_origin(cutoff),
+            "ds": np.broadcast_to(self.stamps_ahead, shape).ravel(),
+            "cutoff": per_origin(self.stamps[self.origins]),
             "lead": np.broadcast_to(np.arange(1, horizon + 1), shape).ravel(),
             "y": tall(self.outcome),
             "base": tall(self.base),
@@ -110,124 +181,216 @@ class Run:
             columns["certificate"] = per_origin(self.certificate["value"])
         return nw.from_dict(columns, backend=backend).to_native()
 
-    def _stamps(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Of the origins (n,) and of the rows they speak of (n, H): times if there are any, else row numbers."""
+    @property
+    def stamps(self) -> Times:
+        """Of the rows, (T,): times if there are any, else row numbers."""
+        return np.arange(len(self.rows)) if self.times is None else self.times
+
+    @property
+    def stamps_ahead(self) -> NDArray[Any]:
+        """Of the rows that each forecast speaks of, (n, H), beyond the last row, too."""
         horizon = self.mean.shape[1]
         every: NDArray[Any] = np.arange(len(self.rows) + horizon)
         if self.times is not None and self.calibrator.grid is not None:
             every = np.concatenate([self.times, self.calibrator.grid.after(self.times[-1], horizon)])
-        return every[self.origins], every[self.origins[:, None] + np.arange(1, horizon + 1)]
+        return every[self.origins[:, None] + np.arange(1, horizon + 1)]
+
+    @property
+    def smoothing(self) -> int:
+        """Rows to average a curve over: a season, or a horizon where there is no season."""
+        return self.calibrator.season or self.calibrator.horizon
 
 
+@overload
 def backtest(
-    calibrator: Calibrator,
+    calibrators: Calibrator,
+    forecaster: AnyForecaster | Mapping[Any, AnyForecaster],
+    rows: Mapping[Any, Any],
+    *,
+    times: Mapping[Any, Any] | None = None,
+    future: Mapping[Any, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[Any, Run]: ...
+
+
+@overload
+def backtest(
+    calibrators: Mapping[Any, Calibrator],
+    forecaster: AnyForecaster | Mapping[Any, AnyForecaster],
+    rows: Any,
+    *,
+    times: Mapping[Any, Any] | None = None,
+    future: Mapping[Any, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[Any, Run]: ...
+
+
+@overload
+def backtest(
+    calibrators: Calibrator,
     forecaster: AnyForecaster,
     rows: Any,
     *,
     times: Any = None,
     future: Any = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Run:
+    progress: Progress | None = None,
+) -> Run: ...
+
+
+def backtest(
+    calibrators: Any,
+    forecaster: Any,
+    rows: Any,
+    *,
+    times: Any = None,
+    future: Any = None,
+    progress: Progress | None = None,
+) -> Run | dict[Any, Run]:
     """Step a fresh stream through rows (T, C), an array or frame; base forecasts are asked for in blocks.
 
     ``times`` are those of the rows, if a frame does not bring them; ``future`` (T + horizon, K) are covariates known
     ahead. ``progress`` is called with (rows done, rows in all).
+
+    Many series: ``rows`` is a mapping from id, or a long frame (unique_id, ds, y) with calibrators by id. There is a
+    calibrator for each id or one for all, and so with the forecaster; ``times`` and ``future`` are by id. Those of one
+    shape are stepped at once, each as it would be alone. Returns a `Run` for each id.
     """
-    table = as_rows_of(rows, "rows", calibrator.names, times, calibrator.grid)
-    count, horizon = len(table.values), calibrator.horizon
-    if count < calibrator.context:
-        raise TooShortError(f"rows has {count} rows; at least {calibrator.context} (context) make one forecast.")
-    ahead = None if future is None else as_future(future, count + horizon, "future")
-    # what no stream believes is in no window
-    measured = dataclasses.replace(table, values=np.where(calibrator.scaler.near(table.values), table.values, np.nan))
-    source = Source(
-        as_forecaster(forecaster), measured, ahead, calibrator.scaler, calibrator.context, horizon, calibrator.context
+    if not isinstance(rows, Mapping) and not isinstance(calibrators, Mapping):
+        table = Table(calibrators, as_forecaster(forecaster), rows, times, future)
+        return follow_each([table], progress)[0]
+    tables = as_series(rows, "rows")
+    cals = for_each("calibrators", calibrators, tables) if isinstance(calibrators, Mapping) else None
+    who, when, ahead = (
+        forecasters_for(forecaster, tables),
+        some_of("times", times, tables),
+        some_of("future", future, tables),
     )
-    stream = calibrator.stream(_Prefetched(source))
-    issued: list[Forecast] = []
-    hidden = np.zeros(table.values.shape, dtype=bool)
-    # a stream has times only if its calibrator has; the table's are even, so all follow from the first
-    start = None if table.times is None or calibrator.grid is None else table.times[0]
-    for row, values in enumerate(table.values):
-        before = stream.hidden.values()
-        covariates = None if ahead is None else ahead[row + 1 : row + 1 + horizon]
-        forecast = stream.step(values, at=start if row == 0 else None, future=covariates)
-        hidden[row] = [now > then for now, then in zip(stream.hidden.values(), before, strict=True)]
-        if forecast is not None:
-            issued.append(forecast)
-        if progress is not None:
-            progress(row + 1, count)
-    if not issued:
-        raise TooShortError("the forecaster speaks at none of the rows; bring forecasts for them.")
-    believed = np.where(hidden, np.nan, table.values)
-    return _collect(
-        calibrator, believed, None if start is None else table.times, hidden, issued, stream.realised_risk()
-    )
+    every = [
+        Table(cals[one] if cals else calibrators, who[one], own, when[one], ahead[one], f"series {one!r}: ")
+        for one, own in tables.items()
+    ]
+    return dict(zip(tables, follow_each(every, progress), strict=True))
 
 
-class _Prefetched(Forecaster):
-    """Asks for many windows at once, as they will be if every cell is believed, and for others one by one."""
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows to be followed."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.quantiles = source.forecaster.quantiles
-        self._block = range(0)
-        self._base: dict[int, Floats] = {}
+    calibrator: Calibrator
+    forecaster: Forecaster
+    rows: Any
+    times: Any
+    future: Any
+    called: str = ""  # what an error says first, where there are other series
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """A table that can be followed."""
+
+    calibrator: Calibrator
+    source: Source  # what no stream believes is in no window of it
+    values: Floats  # as they came, (T, C)
+    spoken: Origins  # rows with a window at which the forecaster speaks
+
+    @classmethod
+    def of(cls, table: Table) -> _Series:
+        """Read and checked."""
+        cal = table.calibrator
+        require_fit(table.forecaster, cal)
+        rows = as_rows_of(table.rows, "rows", cal.names, table.times, cal.grid)
+        count = len(rows.values)
+        if count < cal.context:
+            raise TooShortError(f"rows has {count} rows; at least {cal.context} (context) make one forecast.")
+        ahead = None if table.future is None else as_future(table.future, count + cal.horizon, "future")
+        believed = np.where(cal.scaler.near(rows.values), rows.values, np.nan)
+        # a stream has times only if its calibrator has
+        times = rows.times if cal.grid is not None else None
+        measured = dataclasses.replace(rows, values=believed, times=times)
+        source = Source(table.forecaster, measured, ahead, cal.scaler, cal.context, cal.horizon, table.called)
+        spoken = source.origins(cal.context - 1, count)
+        if not spoken.size:
+            raise TooShortError("the forecaster speaks at none of the rows; bring forecasts for them.")
+        return cls(cal, source, rows.values, spoken)
 
     @property
-    def record(self) -> str:
-        return self._source.forecaster.record
-
-    def speaks_at(self, origins: NDArray[np.int64], times: Times | None) -> NDArray[np.bool_]:
-        return self._source.forecaster.speaks_at(origins, times)
-
-    def forecast(self, query: Query) -> Any:
-        origin = int(query.origins[0])
-        if not np.array_equal(windows_at(self._source.filled, query.origins, self._source.context), query.windows):
-            return self._source.forecaster.forecast(query)
-        if origin not in self._block:
-            stop = min(origin + BLOCK, len(self._source.rows.values))
-            spoken = self._source.origins(origin, stop)
-            self._block, self._base = range(origin, stop), {}
-            with suppress(ForecasterError):  # perhaps at a window that the stream never comes to: ask one by one
-                answer = self._source.answer(spoken)
-                self._base = {origin: answer.of(place) for place, origin in enumerate(spoken.tolist())}
-        return self._base[origin][None] if origin in self._base else self._source.forecaster.forecast(query)
+    def shape(self) -> tuple[Any, ...]:
+        """What series have in common that are followed together."""
+        rows, future = self.source.rows, self.source.future
+        times, ahead = None if rows.times is None else rows.times.dtype, None if future is None else future.shape[1]
+        return shape_of(self.calibrator), rows.values.shape, times, ahead, self.spoken.tobytes()
 
 
-def _collect(
-    calibrator: Calibrator,
-    rows: Floats,
-    times: Times | None,
-    hidden: NDArray[np.bool_],
-    issued: list[Forecast],
-    realised: RealisedRisk,
-) -> Run:
-    origins = np.asarray([f.origin for f in issued])
-    certificates = [f.certificate for f in issued if f.certificate is not None]
+def follow_each(tables: Sequence[Table], progress: Progress | None) -> list[Run]:
+    """A run for each table; those of one shape are followed together."""
+    series = []
+    for one in tables:
+        with calling(one.called):
+            series.append(_Series.of(one))
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, each in enumerate(series):
+        groups.setdefault(each.shape, []).append(place)
+    total, done = sum(len(each.values) for each in series), 0
+
+    def told(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if progress is not None:
+            progress(done, total)
+
+    found: dict[int, Run] = {}
+    for group in groups.values():
+        for places in in_parts(group, AT_ONCE // series[group[0]].calibrator.channels):
+            found |= zip(places, _followed([series[place] for place in places], told), strict=True)
+    return [found[place] for place in range(len(series))]
+
+
+def _followed(series: list[_Series], told: Callable[[int], None]) -> list[Run]:
+    calibrators = tuple(one.calibrator for one in series)
+    if all(cal is calibrators[0] for cal in calibrators):
+        calibrators = calibrators[:1]
+    values = np.stack([one.values for one in series], axis=1)
+    followed = follow(calibrators, tuple(one.source for one in series), values, series[0].spoken, told)
+    return [_run(one, followed, place) for place, one in enumerate(series)]
+
+
+def _run(series: _Series, followed: Followed, place: int) -> Run:
+    cal, hidden = series.calibrator, followed.hidden[:, place].copy()
+    rows, units = np.where(hidden, np.nan, series.values), followed.units
+    last = followed.last_certificate(cal, place)
     return Run(
-        calibrator=calibrator,
+        calibrator=cal,
         rows=rows,
-        times=times,
+        times=series.source.rows.times,
         hidden=hidden,
-        origins=origins,
-        mean=np.stack([f.mean for f in issued]),
-        base=np.stack([f.base for f in issued]),
-        outcome=outcomes_at(rows, origins, calibrator.horizon),
-        gate=np.stack([f.gate for f in issued]),
-        sd=np.stack([f.sd for f in issued]),
-        levels=issued[0].levels,
-        multipliers=np.stack([f.multipliers for f in issued]),
-        expected_error=np.stack([f.expected_error for f in issued]),
-        certificate=_columns(certificates),
-        last_certificate=certificates[-1] if certificates else None,
-        realised=realised,
-        warnings=episodes(issued),
+        origins=followed.origins,
+        mean=units.mean[:, place].copy(),
+        base=units.base[:, place].copy(),
+        outcome=outcomes_at(rows, followed.origins, cal.horizon),
+        gate=units.gate[:, place].copy(),
+        sd=units.sd[:, place].copy(),
+        levels=TRACKED,
+        multipliers=units.multipliers[:, place].copy(),
+        expected_error=units.expected_error[:, place].copy(),
+        certificate={} if last is None else _columns(followed, place, last),
+        last_certificate=last,
+        realised=_realised(followed, place, len(rows), cal.settings.delta),
+        warnings=episodes(followed.alerts[place]),
     )
 
 
-def _columns(certificates: list[Certificate]) -> dict[str, Floats]:
-    if not certificates:
-        return {}
+def _columns(followed: Followed, place: int, last: Certificate) -> dict[str, Floats]:
+    """Every numeric term by name, (n,); what is fixed is that of the last certificate."""
     names = ["value"] + [f.name for f in dataclasses.fields(Certificate) if f.type in ("float", "int")]
-    return {name: np.asarray([getattr(c, name) for c in certificates], dtype=np.float64) for name in names}
+    count, read = len(followed.origins), followed.certificate
+    return {
+        name: getattr(read, name)[:, place].copy()
+        if hasattr(read, name)
+        else np.full(count, float(getattr(last, name)))
+        for name in names
+    }
+
+
+def _realised(followed: Followed, place: int, rows: int, delta: float) -> RealisedRisk:
+    mean, upper, outcomes, newest = (float(values[place]) for values in followed.realised)
+    return RealisedRisk(upper, mean, int(outcomes), rows - 1 - int(newest) if outcomes else rows, delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ompb.types import Alert, Forecast
+from ompb.types import Alert
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,13 @@ class Episode:
         return Episode(since, newest, tuple(ordered))
 
 
-def episodes(forecasts: Iterable[Forecast]) -> tuple[Episode, ...]:
-    """Those that forecasts in time order tell of."""
+def episodes(warnings: Iterable[tuple[Alert, ...]]) -> tuple[Episode, ...]:
+    """Those that the warnings of forecasts in time order tell of."""
     found: list[Episode] = []
     goes_on = False
-    for forecast in forecasts:
-        if forecast.warnings:
-            first = forecast.warnings[0]
-            last = found.pop() if goes_on else Episode(first.since, first.newest, ())
-            found.append(last.with_alerts(forecast.warnings))
-        goes_on = bool(forecast.warnings)
+    for alerts in warnings:
+        if alerts:
+            last = found.pop() if goes_on else Episode(alerts[0].since, alerts[0].newest, ())
+            found.append(last.with_alerts(alerts))
+        goes_on = bool(alerts)
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -33,6 +33,19 @@ class Query:
         times, future = (None if part is None else part.copy() for part in (self.times, self.future))
         return Query(self.windows.copy(), self.origins.copy(), times, future)
 
+    @classmethod
+    def join(cls, queries: Sequence[Query]) -> Query:
+        """Several questions as one: windows after windows. All or none of them know times, and covariates."""
+        windows, origins, times, future = (
+            [getattr(query, name) for query in queries] for name in ("windows", "origins", "times", "future")
+        )
+        return cls(
+            np.concatenate(windows),
+            np.concatenate(origins),
+            None if times[0] is None else np.concatenate(times),
+            None if future[0] is None else np.concatenate(future),
+        )
+
 
 class Forecaster(ABC):
     """Derive from it to be told more than windows, or to speak at some rows only. It is asked, never changed.
@@ -51,6 +64,9 @@ class Forecaster(ABC):
     """
 
     quantiles: tuple[float, ...] = ()
+    # What `ompb.check` holds it to: that its answers move with the windows, and that they move with the times.
+    uses_windows: bool = True
+    uses_times: bool = False
 
     @abstractmethod
     def forecast(self, query: Query) -> Any:
@@ -163,13 +179,20 @@ def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, name
         said = forecaster.forecast(query.copy())
     except Exception as error:
         _fail(error, f"windows of shape {query.windows.shape}", "It must accept windows (n, context, C).")
+    return checked(said, quantiles, query, horizon, scaler, names)
+
+
+def checked(
+    said: Any, quantiles: tuple[float, ...], query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]
+) -> Answer:
+    """What was said in answer to a query, as `ask` promises it."""
     answer = _numbers(said)
     _require_shape(answer, (len(query.windows), horizon, len(names)), len(quantiles))
     if not quantiles:
         _require_near(answer, query, scaler, names)
         return Answer(answer, None)
-    for said in np.moveaxis(answer, -1, 0):
-        _require_near(said, query, scaler, names)
+    for one in np.moveaxis(answer, -1, 0):
+        _require_near(one, query, scaler, names)
     return Answer(np.ascontiguousarray(answer[..., quantiles.index(0.5)]), answer)
 
 

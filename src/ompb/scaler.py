@@ -29,16 +29,17 @@ class Scaler:
     array([[1., 1.]])
     """
 
-    centre: Annotated[Floats, Shape("N")]  # mu: (C,), read-only
-    scale: Annotated[Floats, Shape("N", positive=True)]  # sigma: (C,), read-only
-    _reach: Floats = field(init=False, repr=False)  # LIMIT in the user's units: (C,)
+    centre: Annotated[Floats, Shape("N")]  # mu: (C,), read-only; (S, 1, C) of S series
+    scale: Annotated[Floats, Shape("N", positive=True)]  # sigma: (C,), read-only; (S, 1, C) of S series
+    _reach: Floats = field(init=False, repr=False)  # LIMIT in the user's units, of the same shape
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reach", LIMIT * self.scale)
-        self.centre.flags.writeable = self.scale.flags.writeable = False
+        if isinstance(self.centre, np.ndarray):
+            self.centre.flags.writeable = self.scale.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"Scaler(of {len(self.centre)} channels)"
+        return f"Scaler(of {self.centre.shape[-1]} channels)"
 
     @classmethod
     def fit(cls, rows: Any) -> Scaler:
@@ -52,13 +53,17 @@ class Scaler:
         varies = (np.nanmax(usable, axis=0) > np.nanmin(usable, axis=0)) & (scale > 0)
         return cls(centre, np.where(varies, scale, 1.0))
 
+    def of(self, series: int) -> Scaler:
+        """That of one of S series."""
+        return Scaler(self.centre[series, 0], self.scale[series, 0])
+
     def standardise(self, rows: Floats) -> Floats:
         """Rows (..., C) in source standard deviations from the source mean."""
         return (rows - self.centre) / self.scale
 
     def near(self, rows: Floats) -> NDArray[np.bool_]:
         """Which cells (..., C) lie within `LIMIT`; a missing one does not."""
-        return np.abs(rows - self.centre) <= self._reach
+        return abs(rows - self.centre) <= self._reach
 
     def restore(self, rows: Floats) -> Floats:
         """Standardised rows (..., C) in the user's units."""

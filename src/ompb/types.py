@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ompb.cards import ORANGE, PURPLE, SKY, card, facts, fan, fans_legend, stacked
 from ompb.errors import OptionError
 from ompb.names import listed
 from ompb.normal import gaussian_half_width
 from ompb.times import Stamp, Times, shown
+
+if TYPE_CHECKING:
+    from ompb.plots.look import Picture
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -30,6 +34,9 @@ OMITTED = (
     "lambda_rho, how far risk minus half the disagreement has moved since the source, is not part of this number: "
     "it cannot be seen before outcomes are known. It may move even if inputs map to outcomes as they always did."
 )
+
+FANS = 3  # channels that a notebook shows of a forecast
+SPEAKS_OF = "all channels of the calibrator together; fit a calibrator for each to have one for each."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,30 @@ class Certificate:
     horizon: int
     in_sample: bool  # the forecaster was trained on the certificate windows
     source: SourceAt = field(repr=False, compare=False)  # the same windows at any other size of error
+
+    def __repr__(self) -> str:
+        terms = " + ".join(f"{name} {length:.3f}" for name, length, _ in self._bar())
+        return f"Certificate({self.value:.3f} = {terms}; {self._rests_on()})"
+
+    def _repr_html_(self) -> str:
+        named = [assumption for assumption in self.assumptions if assumption != OMITTED]
+        holds = {"rests on": self._rests_on(), "holds if": " ".join(named), "leaves out": OMITTED}
+        return card(
+            f"Certificate {self.value:.3f}, on a scale from 0 to 1",
+            stacked(self._bar()),
+            facts({"speaks of": SPEAKS_OF, **holds}),
+        )
+
+    def _bar(self) -> list[tuple[str, float, str]]:
+        """The three terms: name, size and colour."""
+        return [
+            ("source risk", self.source_risk, SKY),
+            ("complexity", self.gamma, ORANGE),
+            ("half the disagreement", 0.5 * self.disagreement, PURPLE),
+        ]
+
+    def _rests_on(self) -> str:
+        return f"{self.windows} source windows{', in sample' if self.in_sample else ''}"
 
     @property
     def value(self) -> float:
@@ -208,12 +239,41 @@ class Forecast:
     certificate: Certificate | None
     hidden: tuple[str, ...]  # channels whose newest cell was not believed and counts as missing
     warnings: tuple[Alert, ...]  # in force when it was issued, strongest first
+    replaced: int | None  # origin of a new model's first forecast, until all rows it spoke of have come; else None
 
     def __repr__(self) -> str:
         horizon, channels = self.mean.shape
         certified = "" if self.certificate is None else f", certificate {self.certificate.value:.3f}"
         gate = f"gate {self.gate.mean():.2f}{certified}"
         return f"Forecast(origin {self.origin}, {horizon} leads, {channels} channels, {gate})"
+
+    def _repr_html_(self) -> str:
+        horizon, channels = self.mean.shape
+        when = f"row {self.origin}" if self.times is None else f"{shown(self.times[0])} to {shown(self.times[-1])}"
+        lines = {
+            "issued with" if self.times is None else "speaks of": when,
+            "gate, by channel": listed([f"{gate:.2f}" for gate in self.gate.tolist()]),
+            "expected error": listed([f"{error:.3g}" for error in self.expected_error.tolist()]),
+            "certificate": "" if self.certificate is None else f"{self.certificate.value:.3f}",
+            "not believed": listed(self.hidden),
+            "warning": self.warning or "",
+        }
+        lower, upper = self.interval(0.8)
+        fans = [
+            fan(*(ends[:, channel].tolist() for ends in (lower, upper, self.mean, self.base)))
+            for channel in range(min(channels, FANS))
+        ]
+        legend = fans_legend(0.8)
+        return card(f"Forecast of {horizon} leads, {channels} channels", facts(lines), *fans, legend)
+
+    def plot(self) -> Picture:
+        """A picture of the forecast with its intervals, one panel for each of the first channels.
+
+        It is a matplotlib figure: ``forecast.plot().savefig("forecast.png")``. Needs the extra ``report``.
+        """
+        from ompb.plots.fan import forecast_picture  # the layer above
+
+        return forecast_picture(self)
 
     @property
     def warning(self) -> str | None:
@@ -250,12 +310,12 @@ def half_widths(level: float, levels: Floats, multipliers: Floats) -> Floats:
     right = min(int(np.searchsorted(grid, z)), len(grid))
     if right in (0, len(grid)):
         nearest = min(right, len(grid) - 1)
-        return np.asarray(z / grid[nearest] * multipliers[..., nearest, :, :])
+        return z / grid[nearest] * multipliers[..., nearest, :, :]
     share = (z - grid[right - 1]) / (grid[right] - grid[right - 1])
-    return np.asarray((1 - share) * multipliers[..., right - 1, :, :] + share * multipliers[..., right, :, :])
+    return (1 - share) * multipliers[..., right - 1, :, :] + share * multipliers[..., right, :, :]
 
 
 def ends(mean: Floats, sd: Floats, half: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
     """Lower and upper end (..., H, C) at half-widths (..., 2, H, C) in sd, within the bounds (2, C)."""
     lower, upper = mean - half[..., 0, :, :] * sd, mean + half[..., 1, :, :] * sd
-    return (lower, upper) if bounds is None else (np.clip(lower, *bounds), np.clip(upper, *bounds))
+    return (lower, upper) if bounds is None else (lower.clip(*bounds), upper.clip(*bounds))

@@ -86,7 +86,8 @@ def test_the_metadata_are_complete(metadata: Message) -> None:
     classifiers = metadata.get_all("Classifier", ())
     for minor in (11, 12, 13):
         assert f"Programming Language :: Python :: 3.{minor}" in classifiers
-    assert set(metadata.get_all("Provides-Extra", ())) == {"all", "bench", "cli", "dev", "report", "torch"}
+    extras = {"adapters", "all", "bench", "cli", "dev", "docs", "ray", "report", "torch"}
+    assert set(metadata.get_all("Provides-Extra", ())) == extras
 
 
 def test_the_core_brings_three_packages(bare: Path) -> None:
@@ -127,5 +128,5 @@ def test_all_extras_resolve_with_the_pinned_versions(wheel: Path, bare: Path) ->
     pip = (bare / "python", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", "report.json")
     succeed((*pip, "--quiet", "--constraint", REPOSITORY / "constraints.txt", f"{wheel}[all]"), bare.parent)
     report = (bare.parent / "report.json").read_text()
-    for package in ("typer", "rich", "polars", "matplotlib", "scipy", "torch", "safetensors"):
+    for package in ("typer", "rich", "polars", "matplotlib", "scipy", "torch", "safetensors", "ray"):
         assert re.search(rf'"name": "{package}"', report), package

@@ -41,8 +41,13 @@ def test_the_core_needs_three_packages() -> None:
 
 
 def test_what_the_source_imports_is_what_the_package_declares() -> None:
-    users = {extra: names(packages) for extra, packages in EXTRAS.items() if extra not in ("all", "dev")}
-    assert set(imported()) == set().union(names(PROJECT["dependencies"]), *users.values())
+    others = ("adapters", "all", "dev", "docs")
+    users = {extra: names(packages) for extra, packages in EXTRAS.items() if extra not in others}
+    declared = set().union(names(PROJECT["dependencies"]), *users.values())
+    found = imported()
+    wrapped = {package for package, files in found.items() if {file.parent.name for file in files} == {"adapters"}}
+    assert set(found) - wrapped == declared
+    assert wrapped <= names(EXTRAS["adapters"])
 
 
 @pytest.mark.parametrize(
@@ -50,28 +55,43 @@ def test_what_the_source_imports_is_what_the_package_declares() -> None:
     [
         ("typer", {"cli"}),
         ("rich", {"cli"}),
-        ("matplotlib", {"reports"}),
-        ("polars", {"cli", "datasets", "studies"}),
+        ("matplotlib", {"plots", "reports"}),
+        ("polars", {"cli", "datasets", "studies", "tables"}),
         ("scipy", {"baselines", "metrics", "paper"}),
-        ("torch", {"baselines", "forecasters", "gradient"}),
+        ("torch", {"adapters", "baselines", "forecasters", "gradient", "library.py"}),
         ("safetensors", {"forecasters"}),
+        ("ray", {"bench", "ray"}),
     ],
 )
 def test_an_optional_package_is_imported_only_where_its_extra_is_asked_for(package: str, folders: set[str]) -> None:
     assert {file.relative_to(REPOSITORY / "src" / "ompb").parts[0] for file in imported()[package]} == folders
 
 
-def test_all_is_every_extra_but_that_of_developers() -> None:
+def test_all_is_every_extra_but_those_of_developers_and_of_other_libraries() -> None:
     (everything,) = EXTRAS["all"]
-    assert set(re.findall(r"\w+", everything)) - {"ompb"} == set(EXTRAS) - {"all", "dev"}
+    assert set(re.findall(r"\w+", everything)) - {"ompb"} == set(EXTRAS) - {"adapters", "all", "dev", "docs"}
+
+
+def pins(file: str) -> dict[str, str]:
+    """Versions of packages."""
+    lines = [line for line in (REPOSITORY / file).read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in lines)
+    found = dict(line.split("==") for line in lines)
+    assert len(found) == len(lines)
+    return found
 
 
 def test_every_direct_dependency_is_pinned_once() -> None:
-    lines = (REPOSITORY / "constraints.txt").read_text().splitlines()
-    pinned = [line.partition("==")[0] for line in lines if not line.startswith("#")]
-    direct = names(PROJECT["dependencies"]).union(*(names(packages) for packages in EXTRAS.values())) - {"ompb"}
-    assert sorted(pinned) == sorted(direct)
-    assert all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in lines if not line.startswith("#"))
+    extras = (names(packages) for extra, packages in EXTRAS.items() if extra != "adapters")
+    assert set(pins("constraints.txt")) == names(PROJECT["dependencies"]).union(*extras) - {"ompb"}
+
+
+def test_the_libraries_of_the_adapters_are_pinned_beside_what_is_the_same() -> None:
+    ours, theirs = pins("constraints.txt"), pins("constraints-adapters.txt")
+    assert names(EXTRAS["adapters"]) | names(EXTRAS["dev"]) | names(PROJECT["dependencies"]) <= set(theirs)
+    # which other version of pandas the libraries take is why they have an environment of their own
+    assert {package for package in set(ours) & set(theirs) if ours[package] != theirs[package]} <= {"pandas"}
+    assert not [package for package in theirs if package.startswith("nvidia")]
 
 
 def test_the_version_is_one() -> None:

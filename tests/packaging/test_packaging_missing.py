@@ -25,12 +25,19 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     [
         ("polars", "ompb.study", "report"),
         ("matplotlib", "ompb.report", "report"),
+        ("matplotlib", "ompb.Run.plot(None)", "report"),
         ("scipy", "from ompb.metrics.shift import wasserstein; wasserstein([1.0], [2.0])", "report"),
         ("scipy", "from ompb.metrics.probabilistic import crps; crps([0.0], [1.0], [0.0])", "bench"),
         ("torch", "import ompb.forecasters.torch", "torch"),
         ("safetensors", "import ompb.forecasters.torch", "torch"),
         ("torch", "import ompb.gradient", "torch"),
+        ("torch", "ompb.adapters.torch.wrap(None, context=2, horizon=1)", "torch"),
         ("typer", "import ompb.cli", "cli"),
+        ("darts", "ompb.adapters.darts.wrap(None, context=4, horizon=2)", "adapters"),
+        ("torch", "ompb.adapters.gluonts.same_draws().__enter__()", "adapters"),
+        ("pandas", "from ompb.adapters.nixtla import any_stamps; any_stamps('h', 1, 2)", "adapters"),
+        ("ray", "import ompb.bench.executors.ray", "ray"),
+        ("ray", "ompb.ray", "ray"),
     ],
 )
 def test_a_missing_extra_says_what_to_install(package: str, code: str, extra: str) -> None:

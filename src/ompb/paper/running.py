@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ompb.bench.findings import Finding
 from ompb.bench.methods import unfit
-from ompb.bench.runner import Grid, conditions
+from ompb.bench.runner import Grid
 from ompb.bench.store import Cell, Store, export
+from ompb.bench.work import conditions
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import InputError, OptionError, TooShortError
 from ompb.paper.analysis import Analysis, Runs, Scope
