@@ -27,7 +27,7 @@ LAZY = {
 PAGES = {
     "errors": ("Errors", ("ompb.errors",)),
     "adapters": ("Adapters", ("ompb.adapters", "ompb.adapters.*", "ompb.testing")),
-    "fleet": ("Fleets", ("ompb.fleet", "ompb.ray")),
+    "fleet": ("Fleets", ("ompb.fleet.fleet", "ompb.fleet.forecast", "ompb.ray")),
     "metrics": (
         "Metrics",
         tuple(f"ompb.metrics.{name}" for name in ("point", "probabilistic", "score", "breakdown", "shift")),

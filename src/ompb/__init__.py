@@ -18,8 +18,8 @@ if _TYPE_CHECKING:
     from ompb.checkup import Checkup, check
     from ompb.diagnosis import Diagnosis, diagnose
     from ompb.fitting import calibrate
-    from ompb.fleet import Fleet
-    from ompb.fleet_forecast import FleetForecast
+    from ompb.fleet.fleet import Fleet
+    from ompb.fleet.forecast import FleetForecast
     from ompb.metrics.breakdown import Breakdown
 
 __all__ = [
@@ -56,8 +56,8 @@ _LAZY = {
     "Breakdown": "metrics.breakdown",
     "Checkup": "checkup",
     "Diagnosis": "diagnosis",
-    "Fleet": "fleet",
-    "FleetForecast": "fleet_forecast",
+    "Fleet": "fleet.fleet",
+    "FleetForecast": "fleet.forecast",
     "calibrate": "fitting",
     "check": "checkup",
     "diagnose": "diagnosis",

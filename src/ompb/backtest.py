@@ -18,7 +18,7 @@ from ompb.cards import card, facts, some, table
 from ompb.cohort import shape_of
 from ompb.episodes import Episode, episodes
 from ompb.errors import OptionError, TooShortError
-from ompb.following import Followed, follow
+from ompb.fleet.following import Followed, follow
 from ompb.frames import BACKENDS
 from ompb.inputs import as_future, as_rows_of, as_series
 from ompb.metrics.breakdown import Breakdown, breakdown

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ompb.errors import ForecasterError, OptionError
+from ompb.errors import ForecasterError, InputError, OptionError
 from ompb.names import listed
 from ompb.query import Forecaster, as_forecaster
 
 _Value = TypeVar("_Value")
+
+
+def as_ids(ids: Iterable[str]) -> tuple[str, ...]:
+    """Distinct texts, at least one."""
+    found = (ids,) if isinstance(ids, str) else tuple(ids)
+    if not found or not all(isinstance(one, str) for one in found) or len(set(found)) < len(found):
+        raise OptionError(f"ids = {list(found)[:5]!r} do not name series; accepted: one or more distinct texts.")
+    return tuple(str(one) for one in found)
+
+
+def places_of(names: Iterable[str], ids: Sequence[str], what: str) -> list[int]:
+    """The places of some series among all. Raises `InputError` for one that is not there."""
+    place_of = {one: place for place, one in enumerate(ids)}
+    found = []
+    for one in names:
+        if one not in place_of:
+            raise InputError(f"{what} names the series {one!r}, which is not here; accepted: {listed(ids)}.")
+        found.append(place_of[one])
+    return found
 
 
 def for_each(what: str, given: Mapping[Any, _Value], ids: Collection[Any]) -> dict[Any, _Value]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import ompb
-from ompb.fleet import Fleet
-from ompb.fleet_forecast import FleetForecast
+from ompb.fleet.fleet import Fleet
+from ompb.fleet.forecast import FleetForecast
 from ompb.ray import sharded
 from ompb.types import Floats
 

@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import followed
 import pytest
 
-from ompb.fleet import Fleet
+from ompb.fleet.fleet import Fleet
 
 Loopback = Callable[..., CompletedProcess[str]]
 pytestmark = pytest.mark.slow  # to start Ray takes seconds

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.fleet_forecast import FleetForecast
+from ompb.fleet.forecast import FleetForecast
 from ompb.types import Floats
 
 LEVEL = 0.8  # of the interval

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ompb import checks
-from ompb.by_id import for_each
+from ompb.by_id import as_ids, for_each
 from ompb.calibrator import Calibrator
 from ompb.extras import extra
-from ompb.fleet_rows import as_ids
 from ompb.query import AnyForecaster
 from ompb.ray.hand import AHEAD, Hand
 from ompb.ray.log import Block, Log, Reader, Sink

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from ompb.calibrator import Calibrator
 from ompb.errors import FormatError
-from ompb.fleet import Fleet
-from ompb.fleet_forecast import FleetForecast
+from ompb.fleet.fleet import Fleet
+from ompb.fleet.forecast import FleetForecast
 from ompb.query import AnyForecaster
 from ompb.ray.log import Block
 from ompb.ray.snapshots import Snapshots

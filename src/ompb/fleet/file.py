@@ -14,7 +14,7 @@ from ompb.calibrator import Calibrator
 from ompb.cohort import CohortState
 from ompb.errors import FormatError
 from ompb.files import PathLike
-from ompb.groups import Group, cohort_of, moved
+from ompb.fleet.groups import Group, cohort_of, moved
 from ompb.library import HOST, Library
 from ompb.shapes import Apart, Shape
 from ompb.ticks import Ticks

@@ -10,16 +10,17 @@ import numpy as np
 
 from ompb import archive, checks
 from ompb.asking import ASK, Asker, as_bases, require_fit
+from ompb.by_id import as_ids, places_of
 from ompb.calibrator import Calibrator
 from ompb.cohort import require_alike, require_same_rows
 from ompb.core.arrays import Array
 from ompb.errors import InputError, OptionError, StaleRowError, TimeOrderError
-from ompb.fleet_asking import answered
-from ompb.fleet_file import FleetState, Now, loaded, owner, saved
-from ompb.fleet_forecast import FleetForecast
-from ompb.fleet_parts import all_parts, parts_of
-from ompb.fleet_rows import as_futures, as_ids, as_tick_rows, places_of
-from ompb.groups import Group, moved, with_fresh, with_joined, without
+from ompb.fleet.asking import answered
+from ompb.fleet.file import FleetState, Now, loaded, owner, saved
+from ompb.fleet.forecast import FleetForecast
+from ompb.fleet.groups import Group, moved, with_fresh, with_joined, without
+from ompb.fleet.parts import all_parts, parts_of
+from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.library import HOST, Library
 from ompb.names import listed
 from ompb.outgoing import TRACKED

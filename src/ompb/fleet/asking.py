@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ompb.asking import ASK, Asker, chosen
 from ompb.cohort import Entered
-from ompb.groups import Group
+from ompb.fleet.groups import Group
 from ompb.library import Library
 from ompb.query import Answer, Query
 from ompb.scaler import Scaler

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ompb.by_id import places_of
 from ompb.core.arrays import Array
-from ompb.errors import DtypeError, InputError, NotFiniteError, OptionError, ShapeError
+from ompb.errors import DtypeError, NotFiniteError, ShapeError
 from ompb.inputs import as_future, as_row
 from ompb.library import Library
-from ompb.names import in_words, listed
+from ompb.names import in_words
 from ompb.types import Floats, float64
-
-
-def as_ids(ids: Iterable[str]) -> tuple[str, ...]:
-    """Distinct texts, at least one."""
-    found = (ids,) if isinstance(ids, str) else tuple(ids)
-    if not found or not all(isinstance(one, str) for one in found) or len(set(found)) < len(found):
-        raise OptionError(f"ids = {list(found)[:5]!r} do not name series; accepted: one or more distinct texts.")
-    return tuple(str(one) for one in found)
-
-
-def places_of(names: Iterable[str], ids: Sequence[str], what: str) -> list[int]:
-    """The places of some series among all. Raises `InputError` for one that is not there."""
-    place_of = {one: place for place, one in enumerate(ids)}
-    found = []
-    for one in names:
-        if one not in place_of:
-            raise InputError(f"{what} names the series {one!r}, which is not here; accepted: {listed(ids)}.")
-        found.append(place_of[one])
-    return found
 
 
 def as_tick_rows(rows: Any, ids: Sequence[str], names: tuple[str, ...], library: Library) -> Array:

@@ -15,7 +15,7 @@ from ompb.cohort import Cohort, CohortState
 from ompb.core.certificate.certifier import Reading
 from ompb.core.certificate.realised import Judged
 from ompb.errors import ForecasterError
-from ompb.fleet_forecast import FleetCertificate, FleetWarnings
+from ompb.fleet.forecast import FleetCertificate, FleetWarnings
 from ompb.lanes import taken
 from ompb.outgoing import InUnits, alerts_of, in_units
 from ompb.query import Answer, quantiles_of

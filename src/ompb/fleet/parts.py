@@ -11,8 +11,8 @@ from ompb.cohort import Entered
 from ompb.core.arrays import Array, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued
-from ompb.fleet_forecast import FleetCertificate, FleetWarnings, Parts
-from ompb.groups import Group
+from ompb.fleet.forecast import FleetCertificate, FleetWarnings, Parts
+from ompb.fleet.groups import Group
 from ompb.outgoing import InUnits, in_units
 
 
