@@ -115,9 +115,9 @@ class Group:
         state, episode = gate.start(lanes), evidence.start(self.residual[0])
         for place in range(origins):
             if place:
-                errors, observed = self._labels(said, place)
-                state = gate.learn(state, errors, observed)
-                episode = evidence.learn(episode, place, observed)
+                heard, losses = self._labels(said, place, gate.leads)
+                state = gate.learn(state, heard, losses)
+                episode = evidence.learn(episode, place, heard)
             episode = evidence.issue(episode, place, self.novelty[place])
             opinion = gate.opinion(state, evidence.log_weight(episode, self.novelty[place]))
             corrections = self.corrections[place].astype(np.float64)
@@ -159,17 +159,17 @@ class Group:
         gate = Gate(prior, backbone, self._spacing / self._leads, 1, settings.gate_options())
         return gate, Evidence(self.records[0].season or CALM, settings.evidence_options())
 
-    def _labels(self, said: Any, place: int) -> tuple[Floats, Floats]:
-        """Errors (N, K + Z, J) of what was said of the newest row, and which leads there are (N, J)."""
-        errors, observed = np.zeros(said.shape[1:]), np.zeros(self.residual.shape[1:])
+    def _labels(self, said: Any, place: int, leads: Floats) -> tuple[Floats, Floats]:
+        """Whether the newest row was heard of (N,), and the losses (N, K + Z) of what was said of it."""
+        totals, counted = np.zeros(said.shape[1:3]), np.zeros(said.shape[1])
         for column, lead in enumerate(self._leads.astype(int)):
             if lead <= place:
                 residual = self.residual[place - lead, :, column]
                 known = np.isfinite(residual)
-                observed[:, column] = known
                 error = np.where(known, residual, 0.0)[:, None] - said[place - lead, :, :, column]
-                errors[:, :, column] = error * known[:, None]
-        return errors, observed
+                totals += leads[column] * known[:, None] * error**2
+                counted += leads[column] * known
+        return (counted > 0).astype(np.float64), totals / np.where(counted > 0, counted, 1.0)[:, None]
 
 
 def recorded(folder: Path, data: Path, name: str) -> Path:

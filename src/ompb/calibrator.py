@@ -287,7 +287,7 @@ def online_rules(
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,
         realised=RealisedRisks(channels, source.scales.tau_y, settings.patience),
-        expected=ExpectedErrors(gate.leads, channels),
+        expected=ExpectedErrors(gate.leads),
         warnings=Warnings(source.signals, channels, mixture.has_head, novelty is not None, settings.warning_options()),
         base_variance=source.base_variance,
         patience=settings.patience,

@@ -14,7 +14,7 @@ from ompb.types import Floats
 
 CALM = 3
 RULES = Evidence(CALM, EvidenceOptions(power=4.0, fade=10.0))
-CAME, MISSING = np.asarray([[0.0, 1.0]]), np.zeros((1, 2))  # a row that is the second lead of some forecast, or of none
+CAME, MISSING = np.ones(1), np.zeros(1)
 
 
 def random_memory(lanes: int, horizon: int, *lengths: int) -> Memory:
@@ -154,11 +154,11 @@ def test_every_lane_has_an_episode_of_its_own() -> None:
     together = RULES.start(np.zeros((2, 2)))
     apart = [RULES.start(np.zeros((1, 2))) for _ in range(2)]
     for row in range(60):
-        novelty, observed = rng.exponential(0.6, 2), (rng.random((2, 2)) < 0.6) * 1.0
-        together = RULES.issue(RULES.learn(together, row, observed), row, novelty)
+        novelty, heard = rng.exponential(0.6, 2), (rng.random(2) < 0.6) * 1.0
+        together = RULES.issue(RULES.learn(together, row, heard), row, novelty)
         alone: list[Floats] = []
         for lane in range(2):
-            learned = RULES.learn(apart[lane], row, observed[lane : lane + 1])
+            learned = RULES.learn(apart[lane], row, heard[lane : lane + 1])
             apart[lane] = RULES.issue(learned, row, novelty[lane : lane + 1])
             alone.append(said(RULES, apart[lane], novelty[lane : lane + 1]))
         for mine, *others in zip(together, *apart, strict=True):

@@ -12,13 +12,13 @@ LEADS = 1 / np.arange(1, 4)
 
 def test_the_ratio_follows_errors_in_their_issued_standard_deviations() -> None:
     chance = np.random.default_rng(0)
-    expected = ExpectedErrors(LEADS, 1)
+    expected = ExpectedErrors(LEADS)
     state, ratio = expected.start(np.zeros((2, 3))), [GAUSSIAN, GAUSSIAN]
     for _ in range(40):
         sd = chance.uniform(0.5, 2.0, size=(2, 3))
         observed = (chance.random((2, 3)) < 0.6).astype(float)
         error = chance.normal(size=(2, 3)) * observed
-        state = expected.learn(state, error, 1 / sd, observed)
+        state = expected.learn(state, error, 1 / sd, observed @ LEADS)
         for lane in range(2):
             heard = [(LEADS[h], abs(error[lane, h]) / sd[lane, h]) for h in range(3) if observed[lane, h]]
             ratio[lane] += sum(lead * (size - ratio[lane]) for lead, size in heard) / LEADS.sum() / MEMORY
@@ -27,7 +27,7 @@ def test_the_ratio_follows_errors_in_their_issued_standard_deviations() -> None:
 
 
 def test_before_any_outcome_it_is_that_of_gaussian_errors() -> None:
-    expected = ExpectedErrors(LEADS, 1)
+    expected = ExpectedErrors(LEADS)
     assert np.allclose(expected.of(expected.start(np.zeros((1, 3))), np.full((1, 3), 2.0)), 2 * math.sqrt(2 / math.pi))
 
 

@@ -28,6 +28,14 @@ BACKBONE = np.asarray([1.0, 0.0, 0.0])
 EVERY_LEAD = np.ones((LANES, HORIZON))
 
 
+def heard(errors: Floats, observed: Floats) -> tuple[Floats, Floats]:
+    """Whether a row was heard of (N,), and the mean square of errors (N, V, H) over the observed leads, each 1/h."""
+    weights = observed / np.arange(1, HORIZON + 1)
+    counted = weights.sum(axis=1)
+    total = (errors**2 * weights[:, None]).sum(axis=2)
+    return (counted > 0).astype(float), total / np.where(counted > 0, counted, 1.0)[:, None]
+
+
 class Learner:
     """A gate with what it has heard."""
 
@@ -44,7 +52,7 @@ class Learner:
     def tell(self, voices: Floats) -> None:
         """Rows of the voices' errors (rows, N, K, H), every lead observed; the speeds' are what they made of them."""
         for row in voices:
-            self.state = self.rules.learn(self.state, self.with_speeds(row), EVERY_LEAD)
+            self.state = self.rules.learn(self.state, *heard(self.with_speeds(row), EVERY_LEAD))
 
     def with_speeds(self, voices: Floats) -> Floats:
         return np.concatenate([voices, self.opinion().by_speed @ voices], axis=1)
@@ -174,12 +182,11 @@ def test_two_speeds_are_what_the_equations_say(mode: GateMode) -> None:
         if row in (5, 11):  # all of this row comes three rows later
             late[row + 3] = said, observed
             observed = np.zeros_like(observed)
-        learner.state = learner.rules.learn(learner.state, said * observed[:, None], observed)
+        learner.state = learner.rules.learn(learner.state, *heard(said, observed))
         twin.hear(row, said, observed)
         if row in late:
             before, labels = late[row]
-            losses = learner.rules.losses(before * labels[:, None], labels)
-            learner.state = learner.rules.learn_late(learner.state, *losses, age=3)
+            learner.state = learner.rules.learn_late(learner.state, *heard(before, labels), age=3)
             twin.hear(row - 3, before, labels)
     assert opened > 10
     if mode != "open":
@@ -240,27 +247,13 @@ def test_late_errors_count_less_by_their_age() -> None:
     errors = draw(2, [1.0, 1.0, 1.0], 2)
     on_time, late = gate(), gate()
     told = [on_time.with_speeds(row) for row in errors]
-    nothing = np.zeros((LANES, VOICES + SPEEDS, HORIZON)), np.zeros((LANES, HORIZON))
     for row in told:
-        on_time.state = on_time.rules.learn(on_time.state, row, EVERY_LEAD)
-    late.state = late.rules.learn(late.state, *nothing)
-    late.state = late.rules.learn(late.state, told[1], EVERY_LEAD)
-    late.state = late.rules.learn_late(late.state, *late.rules.losses(told[0], EVERY_LEAD), age=1)
+        on_time.state = on_time.rules.learn(on_time.state, *heard(row, EVERY_LEAD))
+    late.state = late.rules.learn(late.state, *heard(told[0], 0 * EVERY_LEAD))
+    late.state = late.rules.learn(late.state, *heard(told[1], EVERY_LEAD))
+    late.state = late.rules.learn_late(late.state, *heard(told[0], EVERY_LEAD), age=1)
     for one, other in zip(late.state, on_time.state, strict=True):
         np.testing.assert_allclose(one, other)
-
-
-def test_two_sums_of_forecasts_give_the_losses_of_any_value() -> None:
-    rng = np.random.default_rng(7)
-    rules, forecasts = gate().rules, 50 + rng.normal(size=(LANES, VOICES + SPEEDS, HORIZON))
-    spoken = np.asarray([[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]])
-    values, centre = np.asarray([51.0, 47.0]), np.asarray([50.3, 49.0])
-    sums = rules.late_sums(forecasts, centre, spoken)
-    told = rules.losses((values[:, None, None] - forecasts) * spoken[:, None], spoken)
-    for one, other in zip(rules.late_losses(sums, values, centre, spoken), told, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-13)
-    for one in rules.late_losses(sums, np.full(2, np.nan), centre, 0 * spoken):
-        np.testing.assert_array_equal(one, 0.0)
 
 
 def test_a_row_of_few_leads_counts_as_much_as_any() -> None:
@@ -268,10 +261,10 @@ def test_a_row_of_few_leads_counts_as_much_as_any() -> None:
     learner = gate()
     observed = np.asarray([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
     errors = np.ones((LANES, VOICES + SPEEDS, HORIZON))
-    learner.state = learner.rules.learn(learner.state, errors * observed[:, None], observed)
-    for heard in learner.state:
-        np.testing.assert_allclose(heard, 1.0)
-    learner.state = learner.rules.learn(learner.state, 0 * errors, 0 * observed)
+    learner.state = learner.rules.learn(learner.state, *heard(errors, observed))
+    for known in learner.state:
+        np.testing.assert_allclose(known, 1.0)
+    learner.state = learner.rules.learn(learner.state, *heard(errors, 0 * observed))
     np.testing.assert_allclose(learner.state.loss, np.ones((LANES, 1, VOICES)) * np.asarray(DISCOUNTS)[:, None])
     np.testing.assert_allclose(learner.state.rows, [DISCOUNTS] * LANES)
     np.testing.assert_allclose(learner.state.speed_loss, SPEED_DISCOUNT)
@@ -306,7 +299,7 @@ def test_the_gate_closes_below_one_per_cent(mass: float, opens: bool) -> None:
     """CLOSED is that line, and nothing else decides: the backbone's prior odds are pushed to just that mass."""
     assert CLOSED == 0.01
     learner = gate()
-    learner.state = learner.rules.learn(learner.state, np.ones((LANES, VOICES + SPEEDS, HORIZON)), EVERY_LEAD)
+    learner.state = learner.rules.learn(learner.state, np.ones(LANES), np.ones((LANES, VOICES + SPEEDS)))
     odds = (1 - mass) / mass * (PRIOR[1] + PRIOR[2]) / PRIOR[0]
     found = learner.opinion(np.full(2, math.log(odds)))
     np.testing.assert_allclose(found.by_speed[..., 0], 1 - mass)
@@ -326,6 +319,6 @@ def test_an_open_gate_chooses_among_the_others_however_far_the_backbone_is_ahead
 @pytest.mark.parametrize("mode", ["channel", "shared", "open"])
 def test_a_backbone_that_is_alone_is_believed(mode: GateMode) -> None:
     rules = Gate.of(np.ones(1), np.ones(1), HORIZON, 2, GateOptions(mode, DISCOUNTS, CAUTIONS, EVIDENCE))
-    state = rules.learn(rules.start(2), np.ones((2, 1 + SPEEDS, HORIZON)), EVERY_LEAD)
+    state = rules.learn(rules.start(2), np.ones(2), np.ones((2, 1 + SPEEDS)))
     for log_weight in (None, np.asarray([-3.0, 0.0])):
         np.testing.assert_array_equal(rules.opinion(state, log_weight).weights, np.ones((2, 1)))

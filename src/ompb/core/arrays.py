@@ -64,21 +64,10 @@ def contiguous(array: Array) -> Array:
     return copy
 
 
-def weighed(values: Array, weights: Array, channels: int) -> Array:
-    """The sums over the last axis of values (N, n) by weights (n,): (N,).
-
-    One product for each series: a single one over all lanes would round by their number, and no series may depend on
-    the company it is in.
-    """
-    lanes, terms = values.shape
-    by_series = reshaped(values, (lanes // channels, channels, terms))
-    return reshaped(namespace(values).matmul(by_series, weights), (lanes,))
-
-
 def dot(left: Array, right: Array) -> Array:
-    """The sums of products over the last axis, (...).
+    """The sums of products over the last axis, (...), each by itself: no lane's digits depend on how many there are.
 
-    Other libraries than NumPy make of it a product of matrices for each number, of which there may be millions.
+    Other libraries than NumPy make of `vecdot` a product of matrices for each number, of which there may be millions.
     """
     return np.vecdot(left, right) if type(left) is np.ndarray else namespace(left).sum(left * right, axis=-1)
 

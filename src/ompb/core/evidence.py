@@ -102,10 +102,9 @@ class Evidence:
             calm=xp.where(is_new, 0.0, state.calm + 1),
         )
 
-    def learn(self, state: EvidenceState, row: int, observed: Array) -> EvidenceState:
-        """A row came, late or not; ``observed`` (N, H) is 1 where it was an outcome."""
-        counts = namespace(observed).max(observed, axis=-1) * (state.began < row)
-        return EvidenceState(state.began, state.heard + counts, state.calm)
+    def learn(self, state: EvidenceState, row: int, heard: Array) -> EvidenceState:
+        """A row came, late or not; ``heard`` (N,) is 1 where it was an outcome."""
+        return EvidenceState(state.began, state.heard + heard * (state.began < row), state.calm)
 
     def log_weight(self, state: EvidenceState, novelty: Array) -> Array | None:
         """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`; None for 0 throughout.

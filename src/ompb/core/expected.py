@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, weighed
+from ompb.core.arrays import Array, dot, namespace
 from ompb.shapes import Shape
 
 # Rows that rho looks back on.
@@ -35,12 +35,11 @@ class ExpectedErrors:
     """The mean absolute error to expect."""
 
     leads: Array  # what lead h counts, 1/h: (H,)
-    channels: int
 
     @cached_property
-    def rates(self) -> Array:
-        """How far a lead moves the ratio, w_h / 10: (H,)."""
-        return self.leads / (MEMORY * namespace(self.leads).sum(self.leads))
+    def rate(self) -> Array:
+        """How far a row moves the ratio for each unit of what its leads count: (), 1/10 for all of them."""
+        return 1 / (MEMORY * namespace(self.leads).sum(self.leads))
 
     @cached_property
     def shares(self) -> Array:
@@ -51,12 +50,14 @@ class ExpectedErrors:
         """Nothing heard yet; ``like`` is any (N, H) array."""
         return ExpectedState(namespace(like).full_like(like[:, 0], GAUSSIAN))
 
-    def learn(self, state: ExpectedState, error: Array, precision: Array, observed: Array) -> ExpectedState:
-        """A row has arrived: errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1; precision is 1 / s_h."""
-        xp = namespace(error)
-        news = weighed(xp.abs(error) * precision, self.rates, self.channels)
-        return ExpectedState(state.ratio + news - state.ratio * weighed(observed, self.rates, self.channels))
+    def learn(self, state: ExpectedState, error: Array, precision: Array, counted: Array) -> ExpectedState:
+        """A row has arrived: errors (N, H) by lead, 0 where there is none; precision is 1 / s_h.
+
+        ``counted`` (N,) is what the leads count at which there is an error.
+        """
+        news = dot(namespace(error).abs(error) * precision, self.leads)
+        return ExpectedState(state.ratio + self.rate * (news - state.ratio * counted))
 
     def of(self, state: ExpectedState, sd: Array) -> Array:
         """The mean absolute error (N,) to expect of a forecast with standard deviations (N, H)."""
-        return state.ratio * weighed(sd, self.shares, self.channels)
+        return state.ratio * dot(sd, self.shares)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, has_none, namespace, over_series, tiny, weighed, zeros
+from ompb.core.arrays import Array, dot, has_none, namespace, over_series, tiny, zeros
 from ompb.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -125,9 +125,8 @@ class Gate:
         none = (zeros(self.prior, lanes, *more) for more in shapes)
         return GateState(*none)
 
-    def learn(self, state: GateState, errors: Array, observed: Array) -> GateState:
-        """A row has passed; errors (N, K + Z, H) of voices and speeds, 0 but where ``observed`` (N, H) is 1."""
-        heard, loss = self.losses(errors, observed)
+    def learn(self, state: GateState, heard: Array, loss: Array) -> GateState:
+        """A row has passed. It was ``heard`` of where that is 1 (N,), with losses (N, K + Z), 0 where it was not."""
         voices = self.prior.shape[0]
         return GateState(
             self.discounts[:, None] * state.loss + loss[:, None, :voices],
@@ -137,7 +136,7 @@ class Gate:
         )
 
     def learn_late(self, state: GateState, heard: Array, loss: Array, age: int) -> GateState:
-        """Losses (N, K + Z) of a row that came ``age`` rows late, where ``heard`` (N,), count as faded since."""
+        """The same of a row that came ``age`` rows late: it counts as faded since."""
         voices = self.prior.shape[0]
         by_speed, of_speeds = self.discounts**age, SPEED_DISCOUNT**age
         return GateState(
@@ -146,31 +145,6 @@ class Gate:
             state.speed_loss + of_speeds * loss[:, voices:],
             state.speed_rows + of_speeds * heard,
         )
-
-    def late_sums(self, forecasts: Array, centre: Array, spoken: Array) -> Array:
-        r"""What `late_losses` needs of forecasts f (N, K + Z, H) of a row, issued where ``spoken`` (N, H) is 1.
-
-        .. math:: \sum_h w_h (f_h - c),\qquad \sum_h w_h (f_h - c)^2
-
-        relative to a number c near them, ``centre`` (N,), so that few digits are lost: (N, 2, K + Z).
-        """
-        xp = namespace(forecasts)
-        off = (forecasts - centre[:, None, None]) * spoken[:, None]
-        return xp.stack([xp.matmul(off, self.leads), xp.matmul(off * off, self.leads)], axis=1)
-
-    def late_losses(self, sums: Array, value: Array, centre: Array, observed: Array) -> tuple[Array, Array]:
-        r"""Whether a row's cells y (N,) are heard of, 1 or 0 (N,), and the losses (N, K + Z) they give.
-
-        .. math:: \sum_h w_h (y - f_h)^2 = \sum_h w_h (f_h - c)^2 - 2 (y - c) \sum_h w_h (f_h - c)
-           + (y - c)^2 \sum_h w_h
-        """
-        xp = namespace(sums)
-        counted = weighed(observed, self.leads, self.channels)
-        heard = xp.astype(counted > 0, counted.dtype)
-        off = xp.where(heard > 0, value - centre, 0.0)[:, None]
-        total = sums[:, 1] - 2 * off * sums[:, 0] + off * off * counted[:, None]
-        share = (heard / xp.maximum(counted, tiny(counted)))[:, None]
-        return heard, share * xp.maximum(total, 0.0)
 
     def opinion(self, state: GateState, log_weight: Array | None = None) -> Opinion:
         """Of what was heard, and of the evidence against the backbone: ln of a factor on its prior weight, (N,)."""
@@ -192,13 +166,6 @@ class Gate:
         if not has_none(shut):
             weights = xp.where(shut[:, None], self.backbone, weights)
         return Opinion(by_speed, weights)
-
-    def losses(self, errors: Array, observed: Array) -> tuple[Array, Array]:
-        """Whether a row was heard of, 1 or 0 (N,), and its losses (N, K + Z), 0 where it was not."""
-        xp = namespace(errors)
-        counted = weighed(observed, self.leads, self.channels)
-        heard = xp.astype(counted > 0, counted.dtype)
-        return heard, (heard / xp.maximum(counted, tiny(counted)))[:, None] * xp.matmul(errors * errors, self.leads)
 
     def _belief(
         self,
@@ -222,8 +189,7 @@ class Gate:
             least = xp.min(loss, axis=-1)
         relative = (least + smooth)[..., None] / (loss + smooth[..., None])
         belief = odds * relative**self.options.evidence
-        total = xp.matmul(belief, everyone) if belief.ndim > 2 else weighed(belief, everyone, self.channels)
-        return belief / total[..., None]
+        return belief / dot(belief, everyone)[..., None]
 
     def _over_channels(self, values: Array) -> Array:
         """The mean over a series' channels, for each of them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, has_none, namespace, zeros
-from ompb.core.ledger import LatePage
+from ompb.core.ledger import Page
 from ompb.shapes import Shape
 
 
@@ -59,7 +59,7 @@ class Guard:
         calm = has_none(run > 0)
         return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)
 
-    def judge_late(self, page: LatePage, values: Array) -> Array:
+    def judge_late(self, page: Page, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page.
 
         Late cells are few, so none is believed for its company.

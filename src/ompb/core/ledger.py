@@ -5,9 +5,9 @@ for h rows, so h + 1 places are enough for it, one of them dead: origin k takes 
 
 .. math:: \textstyle\sum_{j<h} (j + 1) + \bigl(k \bmod (h + 1)\bigr)
 
-and nothing is kept that has been revealed. Of the pages of the last ``patience`` rows remains what a late cell needs:
-the base forecast, the issued mean and its precision, and two weighted sums of each forecast that the gate compares (see
-`Gate.late_losses`). A cell is learned once.
+and nothing is kept that has been revealed. There are the base forecast, the issued mean and its precision; what the
+voices said of a row is kept as the sums that the gate compares (`ompb.core.tally`). Of the pages of the last
+``patience`` rows the same remains for cells that come late. A cell is learned once.
 
 States are values: a method that changes one returns the next. Large buffers are shared between a state and the next,
 which writes only to *dead places*: those that no call on the earlier state can read. So an earlier state stays good
@@ -19,11 +19,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, namespace, row_major, zeros
+from ompb.core import tally
+from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.intervals import LEVELS
 from ompb.core.rings import SLACK, before, push
 from ompb.shapes import Shape
 
+# Parts of a page: base, mean and precision.
+PARTS, PRECISION = 3, 2
 # Terms of a width: shrink, and the half-widths at each level, below and above.
 TERMS = 1 + 2 * len(LEVELS)
 
@@ -47,32 +50,20 @@ class Width(NamedTuple):
 class Page(NamedTuple):
     """All that was said of a row; place h-1 is what origin r-h said of it."""
 
-    forecasts: Array  # the voices', what each speed of the gate makes of them, and the issued mean: (N, K + Z + 1, H)
-    precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
-    width: Width
-
-    @property
-    def mean(self) -> Array:
-        """The issued mean: (N, H)."""
-        return self.forecasts[:, -1]
-
-
-class LatePage(NamedTuple):
-    """What a late cell needs of a row's page."""
-
     base: Array  # (N, H)
-    mean: Array  # (N, H)
-    precision: Array  # (N, H)
-    sums: Array  # of what voices and speeds said: (N, 2, K + Z)
+    mean: Array  # the issued one: (N, H)
+    precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
+    sums: Array  # of what was compared, see `ompb.core.tally`: (N, 2 V + 1)
     width: Width
 
 
 class Ledger(NamedTuple):
     """Issued forecasts by the row they speak of: of rows to come, and of those at most ``patience`` rows old."""
 
-    ahead: Annotated[Array, Shape("N T said")]  # K + Z + 2 numbers, and a width where every lead has its own
-    late: Annotated[Array, Shape("N late parts H")]  # base, mean and precision, and such a width; by row, a ring
-    sums: Annotated[Array, Shape("N late 2 compared")]  # by row, a ring
+    ahead: Annotated[Array, Shape("N parts T")]  # base, mean and precision, and a width where every lead has its own
+    tally: Annotated[Array, Shape("N compared H")]  # see `ompb.core.tally`
+    late: Annotated[Array, Shape("N late parts H")]  # the same parts of past rows; a ring
+    sums: Annotated[Array, Shape("N late compared")]  # their tallies; a ring
     width: Annotated[Array, Shape("N W D", least=0)]  # by origin, a ring; W = 0 where leads have their own
     learned: Annotated[Array, Shape("N late", dtype="bool")]  # cells that have been learned; by row, a ring
 
@@ -85,10 +76,12 @@ class Ledger(NamedTuple):
         lanes, horizon = like.shape
         rows = patience + 2  # the row to come, those it is late by, and a dead one
         own = TERMS if by_lead else 0
+        blank = tally.empty(like, compared)
         return cls(
-            ahead=zeros(like, lanes, horizon * (horizon + 3) // 2, compared + 2 + own),
-            late=zeros(like, lanes, rows, 3 + own, horizon),
-            sums=zeros(like, lanes, rows, 2, compared),
+            ahead=zeros(like, lanes, PARTS + own, horizon * (horizon + 3) // 2),
+            tally=blank,
+            late=zeros(like, lanes, rows, PARTS + own, horizon),
+            sums=zeros(like, lanes, rows, blank.shape[1]),
             width=zeros(like, lanes, TERMS - own, horizon + patience + 1 + SLACK),
             learned=zeros(like, lanes, rows) > 0,
         )
@@ -96,55 +89,45 @@ class Ledger(NamedTuple):
     @property
     def horizon(self) -> int:
         """H."""
-        return int(self.late.shape[3])
+        return int(self.tally.shape[2])
 
     @property
     def by_lead(self) -> bool:
         """Whether every lead has a width of its own."""
         return int(self.width.shape[1]) == 0
 
-    def issue(self, origin: int, said: Array, precision: Array, width: Width) -> Ledger:
-        """Enter what was said (N, K + Z + 1, H), to dead places until it is taken."""
-        xp, terms = namespace(said), width.stacked()
-        parts = [said, precision[:, None], terms] if self.by_lead else [said, precision[:, None]]
-        self.ahead[:, self._places(origin, ahead=True)] = xp.matrix_transpose(xp.concat(parts, axis=1))
+    def issue(self, origin: int, base: Array, mean: Array, precision: Array, width: Width, tallied: Array) -> Ledger:
+        """Enter what was said, each (N, H), to dead places until it is taken, and the tally of it."""
+        xp, terms = namespace(mean), width.stacked()
+        parts = xp.stack([base, mean, precision], axis=1)
         if self.by_lead:
-            return self
-        transposed = xp.matrix_transpose
-        return self._replace(width=transposed(push(transposed(self.width), origin, terms[..., 0])))
+            parts = xp.concat([parts, terms], axis=1)
+        self.ahead[:, :, self._places(origin, ahead=True)] = parts
+        return self._after(origin, terms[..., 0], tallied)
 
     def pass_over(self, origin: int) -> Ledger:
         """No forecast was issued at this origin."""
-        precision = int(self.ahead.shape[2]) - 1 - (TERMS if self.by_lead else 0)
-        self.ahead[:, self._places(origin, ahead=True), precision] = 0.0
-        if self.by_lead:
-            return self
-        transposed = namespace(self.width).matrix_transpose
-        return self._replace(width=transposed(push(transposed(self.width), origin, 0.0)))
+        self.ahead[:, PRECISION, self._places(origin, ahead=True)] = 0.0
+        return self._after(origin, 0.0, tally.passed_over(self.tally))
 
     def page(self, row: int) -> Page:
         """All that was said of the row to come."""
-        by_lead = namespace(self.ahead).take(self.ahead, self._places(row, ahead=False), axis=1)
-        page = row_major(by_lead.mT)
-        precision = int(page.shape[1]) - 1 - (TERMS if self.by_lead else 0)
-        width = Width.of(page[:, precision + 1 :]) if self.by_lead else self._width(row, row - 1)
-        return Page(page[:, :precision], page[:, precision], width)
+        parts = namespace(self.ahead).take(self.ahead, self._places(row, ahead=False), axis=2)
+        return self._page(parts, self.tally[:, :, 0], row, row - 1)
 
-    def keep(self, row: int, base: Array, page: Page, sums: Array | None) -> None:
-        """Keep of the page of the newest row what late cells need; without sums no cell of it is missing."""
-        kept = self.late[:, row % int(self.late.shape[1])]  # a view of a dead place
-        kept[:, 0], kept[:, 1], kept[:, 2] = base, page.mean, page.precision
-        if self.by_lead:
-            kept[:, 3:] = page.width.stacked()
-        if sums is not None:
-            self.sums[:, row % int(self.late.shape[1])] = sums
-
-    def late_page(self, row: int, newest: int) -> LatePage:
-        """What is left of the page of a row that is ``newest - row`` rows old: views."""
+    def keep(self, row: int, page: Page) -> None:
+        """Keep what cells of the newest row need that come late: to dead places."""
         place = row % int(self.late.shape[1])
-        kept = self.late[:, place]
-        width = Width.of(kept[:, 3:]) if self.by_lead else self._width(row, newest)
-        return LatePage(kept[:, 0], kept[:, 1], kept[:, 2], self.sums[:, place], width)
+        kept = self.late[:, place]  # a view
+        kept[:, 0], kept[:, 1], kept[:, PRECISION] = page.base, page.mean, page.precision
+        if self.by_lead:
+            kept[:, PARTS:] = page.width.stacked()
+        self.sums[:, place] = page.sums
+
+    def late_page(self, row: int, newest: int) -> Page:
+        """What was said of a row that is ``newest - row`` rows old: views."""
+        place = row % int(self.late.shape[1])
+        return self._page(self.late[:, place], self.sums[:, place], row, newest)
 
     def is_learned(self, row: int) -> Array:
         """Which cells (N,) of a row that has arrived have been learned."""
@@ -155,6 +138,18 @@ class Ledger(NamedTuple):
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
         return self._replace(learned=learned)
+
+    def _after(self, origin: int, terms: Array | float, tallied: Array) -> Ledger:
+        """The ledger after an origin of these terms (N, W)."""
+        if self.by_lead:
+            return self._replace(tally=tallied)
+        transposed = namespace(self.width).matrix_transpose
+        return self._replace(width=transposed(push(transposed(self.width), origin, terms)), tally=tallied)
+
+    def _page(self, parts: Array, sums: Array, row: int, newest: int) -> Page:
+        """Of the parts (N, parts, H) of a row, where ``newest`` is the newest origin."""
+        width = Width.of(parts[:, PARTS:]) if self.by_lead else self._width(row, newest)
+        return Page(parts[:, 0], parts[:, 1], parts[:, PRECISION], sums, width)
 
     def _width(self, row: int, newest: int) -> Width:
         """What the origins that spoke of a row issued with, where all leads share it: views."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ompb.core import tally
 from ompb.core.arrays import Array, dot, has_all, namespace
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
@@ -21,7 +22,7 @@ from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import IntervalRule, IntervalState, Matured
-from ompb.core.ledger import LatePage, Ledger, Page, Width
+from ompb.core.ledger import Ledger, Page, Width
 from ompb.core.mixture import Mixture, States
 from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
@@ -43,9 +44,11 @@ class Labels(NamedTuple):
     """What a row reveals, by lead; 0 where nothing is observed."""
 
     residual: Array  # outcome less base forecast: (N, H)
-    errors: Array  # outcome less each voice's forecast, and each speed's: (N, K + Z, H)
-    issued_error: Array  # outcome less issued mean: (N, H)
+    error: Array  # outcome less issued mean: (N, H)
     observed: Array  # 1 where there is a label, else 0: (N, H)
+    counted: Array  # what the leads count at which there is one: (N,)
+    heard: Array  # 1 where there is any, else 0: (N,)
+    losses: Array  # of each voice and each speed: (N, K + Z)
 
 
 class OnlineState(NamedTuple):
@@ -110,24 +113,24 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
-        self._keep(state.ledger, row, page, known)
+        state.ledger.keep(row, page)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
-            gate = self.gate.learn(gate, labels.errors, labels.observed)
-            evidence = self.evidence.learn(evidence, row, labels.observed)
+            gate = self.gate.learn(gate, labels.heard, labels.losses)
+            evidence = self.evidence.learn(evidence, row, labels.heard)
         return OnlineState(
             members=members,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, page, labels.issued_error, labels.observed),
+            intervals=self._learn_intervals(state, page, labels),
             guard=guard,
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
-            realised=self.realised.learn(state.realised, row, labels.issued_error, labels.observed),
-            expected=self.expected.learn(state.expected, labels.issued_error, page.precision, labels.observed),
+            realised=self.realised.learn(state.realised, row, labels.error, labels.observed),
+            expected=self.expected.learn(state.expected, labels.error, page.precision, labels.counted),
             warnings=self.warnings.reveal(
-                state.warnings, labels.issued_error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
+                state.warnings, labels.error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
             ),
         )
 
@@ -140,22 +143,19 @@ class Online:
         hidden = self.guard.judge_late(page, values)
         learned = state.ledger.is_learned(row)
         news = xp.isfinite(values) & ~hidden & ~learned
-        observed = xp.astype(news[:, None] & (page.precision > 0), values.dtype)
-        value = xp.where(news, values, 0.0)
-        residual, error = ((value[:, None] - said) * observed for said in (page.base, page.mean))
+        labels = self._labels(page, values, news)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn_late(members, row, newest, residual, observed)
-            losses = self.gate.late_losses(page.sums, value, page.mean[:, 0], observed)
-            gate = self.gate.learn_late(gate, *losses, age=newest - row)
-            evidence = self.evidence.learn(evidence, row, observed)
+            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
+            gate = self.gate.learn_late(gate, labels.heard, labels.losses, age=newest - row)
+            evidence = self.evidence.learn(evidence, row, labels.heard)
         return hidden, state._replace(
             members=members,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, page, error, observed),
+            intervals=self._learn_intervals(state, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
-            realised=self.realised.learn_late(state.realised, row, error, observed),
+            realised=self.realised.learn_late(state.realised, row, labels.error, labels.observed),
         )
 
     def issue(
@@ -183,9 +183,10 @@ class Online:
         correction = mixes[:, -1]
         leverage = dot(weights, chorus.leverage[..., 0])
         sd, width = self._spread(state, leverage, spreads)
-        said = base[:, None] + xp.concat([corrections, mixes], axis=1)
-        mean = said[:, -1]
-        ledger = state.ledger.issue(origin, said, 1 / sd, width)
+        mean = base + correction
+        compared = xp.concat([corrections, mixes[:, :-1]], axis=1)  # (N, K + Z, H)
+        tallied = tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads)
+        ledger = state.ledger.issue(origin, base, mean, 1 / sd, width, tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
@@ -228,19 +229,10 @@ class Online:
         episode = self.evidence.issue(state.evidence, origin, novelty)
         return novelty, self.evidence.log_weight(episode, novelty), episode
 
-    def _learn_intervals(
-        self, state: OnlineState, page: Page | LatePage, error: Array, observed: Array
-    ) -> IntervalState:
-        matured = Matured(error, observed, page.precision, page.width.half_widths, page.width.shrink)
+    def _learn_intervals(self, state: OnlineState, page: Page, labels: Labels) -> IntervalState:
+        width = page.width
+        matured = Matured(labels.error, labels.observed, page.precision, width.half_widths, width.shrink)
         return self.intervals.learn(state.intervals, matured)
-
-    def _keep(self, ledger: Ledger, row: int, page: Page, known: Array) -> None:
-        """Keep what cells of the newest row need that come late; most rows have none."""
-        sums = None
-        if not has_all(known):
-            spoken = namespace(known).astype(page.precision > 0, page.precision.dtype)
-            sums = self.gate.late_sums(page.forecasts[:, :-1], page.mean[:, 0], spoken)
-        ledger.keep(row, page.forecasts[:, self.mixture.backbone_place], page, sums)
 
     def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
@@ -256,7 +248,10 @@ class Online:
         is_observed = known[:, None] & (page.precision > 0)
         observed = xp.astype(is_observed, values.dtype)
         if has_all(is_observed):
-            errors = values[:, None, None] - page.forecasts
+            residual, error = values[:, None] - page.base, values[:, None] - page.mean
         else:
-            errors = (xp.where(known, values, 0.0)[:, None, None] - page.forecasts) * observed[:, None]
-        return Labels(errors[:, self.mixture.backbone_place], errors[:, :-1], errors[:, -1], observed)
+            values = xp.where(known, values, 0.0)
+            residual, error = ((values[:, None] - said) * observed for said in (page.base, page.mean))
+        counted = dot(observed, self.gate.leads)
+        heard = xp.astype(counted > 0, values.dtype)
+        return Labels(residual, error, observed, counted, heard, tally.losses(page.sums, values, counted))

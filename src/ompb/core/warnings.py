@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, dot, has_none, namespace, over_series, reshaped, tiny, weighed, zeros
+from ompb.core.arrays import Array, dot, has_none, namespace, over_series, reshaped, tiny, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.shapes import LARGEST, Shape
@@ -148,7 +148,7 @@ class Warnings:
         A sum in time order takes no error that comes late.
         """
         xp = namespace(error)
-        rise = weighed(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel, 1)
+        rise = dot(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
         erring = xp.maximum(state.erring + xp.minimum(rise, MOST), 0.0)
         return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 
@@ -167,7 +167,7 @@ class Warnings:
         """
         xp = namespace(windows)
         lanes = zeros(windows, *state.usual.shape)  # what each shows, by signal
-        lanes[:, 0] = weighed(windows[:, -self.source.span :], self.newest_rows, self.channels)
+        lanes[:, 0] = dot(windows[:, -self.source.span :], self.newest_rows)
         if whitened is not None:
             lanes[:, 2] = dot(whitened, whitened)
         if novelty is not None:

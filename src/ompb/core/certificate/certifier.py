@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, weighed, zeros
+from ompb.core.arrays import Array, dot, namespace, zeros
 from ompb.core.certificate.disagreement import DisagreementMode, bounded, enter_statistics, gaps
 from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
@@ -124,7 +124,7 @@ class Certifier:
         place, steps = state.steps % self.options.ring, state.steps + 1
         enter_statistics(state.ring, place, chorus.corrections, chorus.leverage)  # a dead place: it is read just below
         # the whole ring again: one product, and less to keep than a ring of what came of it
-        total = weighed(self._disagreement(state.ring, state.pairs), self.each, 1)
+        total = dot(self._disagreement(state.ring, state.pairs), self.each)
         return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:

@@ -3,15 +3,14 @@ r"""Label-free mismatch: how much forecasts drawn from the posterior differ from
 The posterior is a mixture per lane: voice i with belief b_i, mean forecast f_i, and variance sigma_i^2 q_i where it has
 leverage. All of it is in output space, no weight is ever drawn. A pair of draws that chose voices i and j differs by
 
-.. math:: \tfrac1H E\lVert h - h' \rVert^2 = G_{ii} + G_{jj} - 2 G_{ij} + \bar\sigma_i^2 q_i + \bar\sigma_j^2 q_j,
-   \qquad G_{ij} = \tfrac1H f_i^T f_j
+.. math:: \tfrac1H E\lVert h - h' \rVert^2 = d_{ij} + \bar\sigma_i^2 q_i + \bar\sigma_j^2 q_j,
+   \qquad d_{ij} = \tfrac1H \lVert f_i - f_j \rVert^2
 
-so a window is summed up by its *pair statistics*, the Q = K K + K numbers G and q of each of its C lanes, and a law
-over pairs by as many coefficients, in which the mean over lanes is contained: any number of windows can be read under a
-belief by one product. In expectation over pairs:
+so a window is summed up by its *pair statistics*, the Q = K (K + 1) / 2 numbers d (i < j) and q of each of its C lanes,
+and a law over pairs by as many coefficients, in which the mean over lanes is contained: any number of windows can be
+read under a belief by one product. In expectation over pairs:
 
-.. math:: \tfrac1H E\lVert h - h' \rVert^2 = 2 \big(\textstyle\sum_i b_i G_{ii} - b^T G b\big)
-   + 2 \sum_i b_i \bar\sigma_i^2 q_i
+.. math:: \tfrac1H E\lVert h - h' \rVert^2 = \sum_{i < j} 2 b_i b_j \, d_{ij} + \sum_i 2 b_i \bar\sigma_i^2 q_i
 
 The first part, between voices, is the one that warns: voices that fit the source alike part ways on inputs it never
 showed.
@@ -19,7 +18,8 @@ showed.
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 from ompb.core.arrays import Array, contiguous, namespace, reshaped
 
@@ -27,31 +27,49 @@ DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
 
 def pair_statistics(forecasts: Array, leverage: Array, channels: int) -> Array:
-    """G and q of windows, (S, n, C, Q), from voices' forecasts (N, K, n, H) and their leverage (N, K, n).
+    """Statistics d and q of windows, (S, n, C, Q), from voices' forecasts (N, K, n, H) and leverage (N, K, n).
 
     Only differences between voices matter, so forecasts may be taken relative to anything, outcomes included.
     """
     xp = namespace(forecasts)
-    lanes, voices, windows, leads = forecasts.shape
-    by_window = xp.permute_dims(forecasts, (0, 2, 1, 3))
-    gram = xp.matmul(by_window, by_window.mT) / leads
-    between = reshaped(gram, (lanes, windows, voices * voices))
-    by_lane = xp.concat([between, leverage.mT], axis=-1)
+    lanes, _, windows, _ = forecasts.shape
+    by_lane = _statistics(xp.permute_dims(forecasts, (0, 2, 1, 3)), leverage.mT)
     by_series = reshaped(by_lane, (lanes // channels, channels, windows, -1))
     return contiguous(xp.permute_dims(by_series, (0, 2, 1, 3)))
 
 
 def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: Array) -> None:
     """The same of one window (n = 1), written straight to a place of statistics (S, ring, C, Q)."""
-    xp = namespace(forecasts)
-    _, voices, _, leads = forecasts.shape
     series, _, channels, _ = statistics.shape
-    said = forecasts[:, :, 0]
-    gram = xp.matmul(said, said.mT)
-    gram /= leads
-    between = voices * voices
-    statistics[:, place, :, :between] = reshaped(gram, (series, channels, between))
-    statistics[:, place, :, between:] = reshaped(leverage, (series, channels, voices))
+    by_lane = _statistics(forecasts[:, :, 0], leverage[..., 0])
+    statistics[:, place] = reshaped(by_lane, (series, channels, -1))
+
+
+def _statistics(forecasts: Array, leverage: Array) -> Array:
+    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T / H."""
+    xp = namespace(forecasts)
+    *rest, voices, leads = forecasts.shape
+    products = reshaped(xp.matmul(forecasts, forecasts.mT) / leads, (*rest, voices * voices))
+    between = xp.matmul(products[..., None, :], _differences(voices, xp, products.dtype, products.device))[..., 0, :]
+    return xp.concat([between, leverage], axis=-1)
+
+
+@lru_cache(maxsize=64)
+def _places(voices: int) -> tuple[list[int], list[int]]:
+    """The voices i and j of each pair, i < j."""
+    pairs = [(i, j) for i in range(voices) for j in range(i + 1, voices)]
+    return [i for i, _ in pairs], [j for _, j in pairs]
+
+
+@lru_cache(maxsize=64)
+def _differences(voices: int, xp: Any, dtype: Any, device: Any) -> Array:
+    """What makes d_ij = G_ii + G_jj - G_ij - G_ji of all products: (K K, pairs)."""
+    first, second = _places(voices)
+    marks = [[0.0] * len(first) for _ in range(voices * voices)]
+    for pair, (i, j) in enumerate(zip(first, second, strict=True)):
+        marks[i * voices + i][pair] = marks[j * voices + j][pair] = 1.0
+        marks[i * voices + j][pair] = marks[j * voices + i][pair] = -1.0
+    return reshaped(xp.asarray(marks, dtype=dtype, device=device), (voices * voices, len(first)))
 
 
 def gaps(statistics: Array, pairs: Array) -> Array:
@@ -62,12 +80,10 @@ def gaps(statistics: Array, pairs: Array) -> Array:
 
 def expected_pair(belief: Array, noise: Array, channels: int) -> Array:
     """Coefficients (S, C Q, 1) of the expected gap: belief (N, K), noise (N, K) mean sigma^2 of each voice."""
-    xp = namespace(belief)
-    lanes, voices = belief.shape
+    first, second = _places(int(belief.shape[1]))
     twice = 2 * belief
-    between = reshaped(-twice[:, :, None] * belief[:, None], (lanes, voices * voices))
-    between[:, :: voices + 1] += twice  # the diagonal
-    return _over_lanes(xp.concat([between, noise * twice], axis=-1)[..., None], channels)
+    between = twice[:, first] * belief[:, second]
+    return _over_lanes(namespace(belief).concat([between, noise * twice], axis=-1)[..., None], channels)
 
 
 def drawn_pairs(belief: Array, noise: Array, uniforms: Array, channels: int) -> Array:
@@ -76,15 +92,15 @@ def drawn_pairs(belief: Array, noise: Array, uniforms: Array, channels: int) -> 
     The voices' own noise enters by its expectation: over H C independent values it hardly differs from it.
     """
     xp = namespace(belief)
-    lanes = belief.shape[0]
+    i, j = _places(int(belief.shape[1]))
     upper = xp.cumulative_sum(belief, axis=-1)
     chosen = xp.astype((uniforms[..., None] >= upper - belief) & (uniforms[..., None] < upper), belief.dtype)
     pairs = []
     for first in range(chosen.shape[0]):
         for second in range(first + 1, chosen.shape[0]):
-            difference, both = chosen[first] - chosen[second], chosen[first] + chosen[second]
-            between = reshaped(difference[:, :, None] * difference[:, None], (lanes, -1))
-            pairs.append(xp.concat([between, noise * both], axis=-1))
+            one, other = chosen[first], chosen[second]
+            between = one[:, i] * other[:, j] + one[:, j] * other[:, i]
+            pairs.append(xp.concat([between, noise * (one + other)], axis=-1))
     return _over_lanes(xp.stack(pairs, axis=-1), channels)
 
 

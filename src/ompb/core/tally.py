@@ -1,0 +1,59 @@
+r"""What the gate will ask of forecasts once their row comes: two sums a row, not every forecast.
+
+Row r is forecast at leads h = 1 .. H. With w_h what lead h counts, the squared errors of one voice's forecasts f_h are
+
+.. math:: \sum_h w_h (y - f_h)^2 = \sum_h w_h (f_h - c)^2 - 2 (y - c) \sum_h w_h (f_h - c) + (y - c)^2 \sum_h w_h
+
+relative to any number c near them: the first mean issued for the row, or where there was none that for the row before
+(0 for the rows that the first forecast of all speaks of), so that few digits are lost. So two sums of each of V
+forecasts that are compared grow as leads speak of a row.
+
+A *tally* holds them for the rows to come, (N, 2 V + 1, H), place h - 1 for the row h ahead: the first sums, the second
+ones, and c.
+"""
+
+from __future__ import annotations
+
+from ompb.core.arrays import Array, namespace, tiny, zeros
+
+
+def empty(like: Array, compared: int) -> Array:
+    """Nothing was said of any row; ``like`` is any (N, H) array, ``compared`` is V."""
+    lanes, horizon = like.shape
+    return zeros(like, lanes, 2 * compared + 1, horizon)
+
+
+def issued(tally: Array, base: Array, corrections: Array, mean: Array, leads: Array) -> Array:
+    """The tally a row later, once forecasts base + correction, (N, H) and (N, V, H), were issued, and the mean (N, H).
+
+    ``leads`` (H,) is what each lead counts.
+    """
+    xp = namespace(tally)
+    centre = xp.concat([tally[:, -1, 1:], mean[:, -1:]], axis=1)
+    off = corrections + (base - centre)[:, None]
+    first = off * leads
+    grown = xp.concat([first, first * off, centre[:, None]], axis=1)
+    grown[:, :-1, :-1] += tally[:, :-1, 1:]
+    return grown
+
+
+def passed_over(tally: Array) -> Array:
+    """The tally a row later, at which nothing was issued."""
+    xp = namespace(tally)
+    blank = xp.zeros_like(tally[:, :, :1])
+    blank[:, -1] = tally[:, -1, -1:]
+    return xp.concat([tally[:, :, 1:], blank], axis=2)
+
+
+def losses(sums: Array, values: Array, counted: Array) -> Array:
+    """The means over leads of (y - f_h)^2, (N, V), for a row's sums (N, 2 V + 1) and its cells y (N,).
+
+    ``counted`` (N,) is the sum of w_h over the leads that spoke of a known cell. Where it is 0 so are the means.
+    """
+    xp = namespace(sums)
+    compared = int(sums.shape[1]) // 2
+    counted = counted[:, None]
+    off = (values - sums[:, -1])[:, None]
+    total = sums[:, compared:-1] + off * (off * counted - 2 * sums[:, :compared])
+    share = xp.where(counted > 0, 1 / xp.maximum(counted, tiny(counted)), 0.0)
+    return share * xp.maximum(total, 0.0)  # rounding may have put it below 0
