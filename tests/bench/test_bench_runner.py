@@ -62,6 +62,27 @@ def timeless(store: Store) -> list[Result]:
     return [replace(result, timing={}) for result in collect(store)]
 
 
+def test_once_the_time_is_over_nothing_is_begun_and_what_was_begun_is_finished(
+    undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    run_context = replace(undisturbed.run_context, store=Store(tmp_path))
+    begun: list[int] = []
+
+    def is_over() -> bool:  # after the base forecasts and one method
+        begun.append(len(collect(run_context.store)))
+        return begun[-1] > 0
+
+    report = run(undisturbed.cells, run_context, is_over=is_over)
+    stored = [result.cell for result in collect(run_context.store)]
+    assert 0 < len(stored) < len(undisturbed.cells)
+    assert sorted(report.new) == stored
+    assert report.left == len(undisturbed.cells) - len(stored)
+    again = run(undisturbed.cells, run_context)
+    assert (again.old, again.left) == (len(stored), 0)
+    assert timeless(run_context.store) == timeless(undisturbed.run_context.store)
+    assert run(undisturbed.cells, replace(run_context, store=Store(tmp_path / "new")), is_over=lambda: True).new == []
+
+
 def test_a_run_finishes_every_cell(undisturbed: Undisturbed) -> None:
     assert (undisturbed.report.old, undisturbed.report.failed) == (0, {})
     assert set(undisturbed.report.new) == set(undisturbed.cells)

@@ -147,6 +147,26 @@ def test_an_analysis_from_its_cells_to_its_picture(
     assert again.out == table.out
 
 
+def test_several_analyses_as_far_as_the_time_allows(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "bench",
+        "run",
+        "--analysis",
+        "etth_all_split",
+        "delay",
+        "--method",
+        "copy",
+        "--dataset",
+        "etth",
+        "--quick",
+    )
+    answer = ompb(capsys, *words, "--minutes", 0, "--folder", folder, "--store", tmp_path)
+    assert "0 cells finished, 0 were there already, 0 failed" in answer.out
+    assert "7 cells are left: the time was over. The same command goes on with them." in answer.out
+
+
 def test_what_of_an_analysis_cannot_be_run_is_said(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

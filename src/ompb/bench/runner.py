@@ -29,6 +29,12 @@ TRIES = 2  # of a cell whose process dies
 
 Progress: TypeAlias = Callable[[int, int], None]
 Log: TypeAlias = Callable[[str], None]
+IsOver: TypeAlias = Callable[[], bool]
+
+
+def never() -> bool:
+    """Time is never over."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,14 @@ class Report:
     """What a run did: cells there already, cells finished by it, and cells that failed, with the reason."""
 
     old: int
+    asked: int  # of those that were not there
     new: list[Cell] = field(default_factory=list)
     failed: dict[Cell, str] = field(default_factory=dict)
+
+    @property
+    def left(self) -> int:
+        """Cells that were not begun, or not ended, when the time was over."""
+        return self.asked - len(self.new) - len(self.failed)
 
 
 def run(
@@ -87,10 +99,13 @@ def run(
     run_context: RunContext,
     *,
     executor: Executor | None = None,
+    is_over: IsOver = never,
     progress: Progress | None = None,
     log: Log | None = None,
 ) -> Report:
     """Run every cell that the store lacks, or has from another version of a method or forecaster that was added.
+
+    They are begun in their order, as far as they share nothing; once ``is_over`` nothing more is begun.
 
     A cell that fails with an error of this package, or of code that was added, does not stop the others; nor does one
     whose process dies, which is tried once more in another. Without an executor everything runs in this process.
@@ -99,8 +114,8 @@ def run(
     wanted = list(dict.fromkeys(cells))
     missing = [cell for cell in wanted if not _finished(cell, run_context)]
     run_context.store.sweep()
-    report = Report(old=len(wanted) - len(missing))
-    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor or InTurn())
+    report = Report(old=len(wanted) - len(missing), asked=len(missing))
+    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor or InTurn(), is_over)
     for done, (cell, problem) in enumerate(ends, start=1):
         if problem is None:
             report.new.append(cell)
@@ -120,14 +135,14 @@ def _finished(cell: Cell, run_context: RunContext) -> bool:
     return not run_context.per_step or run_context.store.steps(cell) is not None
 
 
-def _ends(cells: Sequence[Cell], job: Job, executor: Executor) -> Iterator[CellEnd]:
+def _ends(cells: Sequence[Cell], job: Job, executor: Executor, is_over: IsOver) -> Iterator[CellEnd]:
     """Cells as they end. Those whose base forecasts are there go before further base forecasts."""
     waiting: deque[Prepare | Follow] = deque(Prepare(job, group) for group in _sharing_base(cells))
     left: dict[Prepare | Follow, list[Cell]] = {}  # of the tasks at work, the cells that have not ended
     deaths: Counter[Cell] = Counter()
     with executor:
-        while waiting or left:
-            while waiting and len(left) < executor.slots:
+        while left or (waiting and not is_over()):
+            while waiting and len(left) < executor.slots and not is_over():
                 left[waiting[0]] = list(waiting[0].cells)
                 executor.start(waiting.popleft())
             match executor.wait():

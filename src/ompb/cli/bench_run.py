@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from ompb.bench.added import add_file
 from ompb.bench.backbones import GPT4TS, RunContext, Status, backbone_label, backbone_names
 from ompb.bench.executors import Executor, InTurn, Processes
 from ompb.bench.protocols import ACCEPTED, HONEST
-from ompb.bench.runner import ALL, Grid, run
+from ompb.bench.runner import ALL, Grid, never, run
 from ompb.bench.store import Cell, Store
 from ompb.cli.console import progress, say
 from ompb.datasets.benchmark import NAMES
@@ -32,7 +33,8 @@ An option with several values takes them in a row; "{ALL}" stands for every spli
 cannot follow a protocol, or does not fit the data, is left out of "{ALL}" and refused by name.
 
 With --analysis the cells are those that it needs, and the other options choose among them; --quick asks for the few
-that show what it looks like, in minutes. What cannot be run here is said and left out.
+that show what it looks like, in minutes. What cannot be run here is said and left out. Several analyses are run in
+their order, and with --minutes as far as the time allows: the same command goes on where it stopped.
 
 The protocol says what a method is shown before it forecasts: "{HONEST}" is what a deployment has; "one-step", that of
 the paper's main tables, shows rows that have not come yet.
@@ -55,6 +57,7 @@ Analyses:   {", ".join(analysis.name for analysis in ANALYSES)}
 Examples:
   ompb bench run --dataset etth --backbone ridge --horizon 24
   ompb bench run --analysis delay --quick
+  ompb bench run --analysis etth_all_split ili_results --seed 0 --device cuda --jobs 8 --minutes 20
   ompb bench run --dataset etth --backbone ridge --executor ray
   ompb bench run --analysis etth_all_split --backbone tcn --seed 0 --device cuda
   ompb bench run --dataset etth --backbone tcn autoformer --horizon 24 96 --split id ood \\
@@ -96,7 +99,8 @@ def run_cells(
     method: Annotated[list[str] | None, typer.Option(metavar="NAME...", help="By default all.")] = None,
     seed: Annotated[list[int] | None, typer.Option(metavar="NUMBER...", help="By default 0.")] = None,
     analysis: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The cells of an analysis; other options choose among them.")
+        list[str] | None,
+        typer.Option(metavar="NAME...", help="The cells of analyses, in this order; other options choose among them."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Of an analysis: a TCN at 24 rows, one seed.")] = False,
     device: Annotated[str, typer.Option(help="Of all that runs in torch: cpu or cuda.")] = "cpu",
@@ -115,6 +119,9 @@ def run_cells(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes at once.")] = None,
     executor: Annotated[Where, typer.Option(help="Where cells run.")] = Where.local,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="After so many begin nothing more; what has begun is finished.")
+    ] = None,
     log: Annotated[bool, typer.Option("--log", help="Print a line for every cell that ends.")] = False,
     per_step: Annotated[
         bool, typer.Option("--per-step", help="Keep the errors of single forecasts too, in the store's folder steps.")
@@ -133,10 +140,10 @@ def run_cells(
         "method": method,
         "seed": seed,
     }
-    if analysis is not None:
-        asked = find(analysis)
-        grid = _of_analysis(asked, _scope(quick, gpt2_weights), chosen, folder)
-        per_step = per_step or asked.per_step
+    if analysis:
+        asked = [find(name) for name in analysis]
+        grid = _of_analyses(asked, _scope(quick, gpt2_weights), chosen, folder)
+        per_step = per_step or any(one.per_step for one in asked)
     else:
         grid = _of_choice(chosen, quick, folder)
     for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
@@ -144,10 +151,13 @@ def run_cells(
     run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step)
     with progress("Running cells") as bar:
         where = _executor(executor, jobs, device, bar.say)
-        report = run(grid.cells, run_context, executor=where, progress=bar, log=say if log else None)
+        is_over = never if minutes is None else _after(60 * minutes)
+        report = run(grid.cells, run_context, executor=where, is_over=is_over, progress=bar, log=say if log else None)
     for cell, problem in report.failed.items():
         say(f"{cell} failed: {problem}")
     say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")
+    if report.left:
+        say(f"{report.left} cells are left: the time was over. The same command goes on with them.")
     if report.failed:
         raise typer.Exit(1)
 
@@ -165,13 +175,22 @@ def _scope(quick: bool, gpt2_weights: str | None) -> Scope:
     return Scope(quick) if gpt2_weights is None else Scope(quick, backbone_label(GPT4TS, gpt2_weights))
 
 
-def _of_analysis(
-    analysis: Analysis, scope: Scope, chosen: dict[str, Sequence[Any] | None], folder: Path | None
+def _after(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds have passed since now."""
+    end = monotonic() + seconds
+    return lambda: monotonic() >= end
+
+
+def _of_analyses(
+    analyses: Sequence[Analysis], scope: Scope, chosen: dict[str, Sequence[Any] | None], folder: Path | None
 ) -> Grid:
-    """The cells an analysis needs, as far as they were chosen."""
-    cells = [cell for cell in analysis.cells(scope) if _is_chosen(cell, chosen)]
-    if not cells:
-        raise OptionError(f"the analysis {analysis.name!r} needs no cell of this choice; leave some options out.")
+    """The cells that analyses need, in their order, as far as they were chosen."""
+    cells: dict[Cell, None] = {}
+    for analysis in analyses:
+        own = [cell for cell in analysis.cells(scope) if _is_chosen(cell, chosen)]
+        if not own:
+            raise OptionError(f"the analysis {analysis.name!r} needs no cell of this choice; leave some options out.")
+        cells |= dict.fromkeys(own)
     return runnable(cells, folder)
 
 
