@@ -80,7 +80,7 @@ def test_series_that_come_late_or_go_early_are_left_out_by_name(tmp_path: Path) 
     assert found.left_out["born"].startswith("source_end = '2024-07-01' does not split the 90 rows in two")
     assert found.left_out["late"].startswith("the source has 12 rows; it needs at least 16 (context + horizon)")
     assert "'y' has no value at all" in found.left_out["empty"]
-    assert repr(found) == "Studies('1 series, followed by ompb': 1 series, 4 left out)"
+    assert repr(found) == "Studies('1 series of meters.csv, followed by ompb': 1 series, 4 left out)"
     alone = ompb.study(load(0)[:, None], source_end=182, **SIZES)
     np.testing.assert_array_equal(found["whole"].run.mean, alone.run.mean)
     with pytest.raises(TooShortError, match=r"none of 5 series can be followed; series 'whole': source_end = '2025"):
@@ -134,7 +134,7 @@ def test_each_series_has_its_own_record(tmp_path: Path) -> None:
     pl.read_parquet(mine).filter(pl.col("unique_id") != "b").write_parquet(mine)
     rest = study_each(path, source_end="2024-07-01", forecasts=mine, **SIZES)
     assert list(rest) == ["a"]
-    assert rest.left_out["b"] == "'mine.parquet' has no forecasts of it; bring some."
+    assert rest.left_out["b"] == "mine.parquet has no forecasts of it; bring some."
     pl.read_parquet(mine).filter(pl.col("unique_id") == "z").write_parquet(mine)
     with pytest.raises(InputError, match="unique_id 'z'; the series are a, b"):
         study_each(path, source_end="2024-07-01", forecasts=mine, **SIZES)

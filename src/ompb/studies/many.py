@@ -10,13 +10,14 @@ from typing import Any, Literal
 from ompb.by_id import for_each
 from ompb.errors import ForecasterError, InputError, OmpbError, OptionError, TooShortError
 from ompb.inputs import as_series
-from ompb.names import counted, listed
+from ompb.names import counted, listed, rows_between, said_once
 from ompb.query import AnyForecaster
 from ompb.sources import calling
 from ompb.studies.at_once import Progress, learn_and_follow
 from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.studies import Studies
 from ompb.tables import ForecastLines, Reading, read_series
+from ompb.tables.contents import name_of
 
 # What can be wrong with one series while the others can be followed: too few rows, or no forecasts of it in a record.
 LEFT_OUT = (TooShortError, ForecasterError)
@@ -85,7 +86,7 @@ def study_each(
         try:
             with calling(f"series {one!r}: "):
                 if forecasts is not None and one not in lines:
-                    raise ForecasterError(f"{Path(forecasts).name!r} has no forecasts of it; bring some.")
+                    raise ForecasterError(f"{name_of(Path(forecasts))} has no forecasts of it; bring some.")
                 series[one] = Ready.of(table, asked, by, lines.get(one), name=str(one), called=f"series {one!r}: ")
         except LEFT_OUT as problem:
             left_out[one] = problem
@@ -93,11 +94,17 @@ def study_each(
         with calling(f"none of {len(tables)} series can be followed; " if len(tables) > 1 else ""):
             raise next(iter(left_out.values()))
     found = learn_and_follow(list(series.values()), asked, progress)
+    of = f" of {name_of(Path(data))}" if isinstance(data, str | os.PathLike) else ""
     return Studies(
-        title=title or f"{len(series)} series, followed by ompb",
+        title=title or f"{len(series)} series{of}, followed by ompb",
         each=dict(zip(series, found, strict=True)),
         left_out={one: str(problem).removeprefix(f"series {one!r}: ") for one, problem in left_out.items()},
-        notes=(_size(list(series.values())), *notes, *_notes_of(series)),
+        facts=_facts(list(series.values()), context),
+        notes=(
+            _size(list(series.values())),
+            *notes,
+            *said_once({str(one): ready.notes for one, ready in series.items()}),
+        ),
     )
 
 
@@ -118,18 +125,19 @@ def _lines_of(
     return {one: found[name] for name, one in names.items() if name in found}, note
 
 
+def _facts(series: Sequence[Ready], context: int) -> dict[str, str]:
+    """For the report: what is true of all series."""
+    words = sorted({one.parts.forecaster for one in series})
+    return {
+        "series": f"{len(series)}: {listed([one.table.name for one in series])}",
+        "forecaster": words[0] if len(words) == 1 else f"{words[0].split(',')[0]}, one for each series",
+        "source": rows_between([one.parts.source.stop - one.parts.source.start for one in series]),
+        "target": rows_between([one.parts.stream.stop - one.parts.stream.start - context + 1 for one in series]),
+    }
+
+
 def _size(series: Sequence[Ready]) -> str:
-    lengths = sorted(len(one.table.values) for one in series)
-    rows = counted(lengths[0], "row") if lengths[0] == lengths[-1] else f"{lengths[0]} to {lengths[-1]} rows"
+    rows = rows_between([len(one.table.values) for one in series])
     inserted = [one.inserted for one in series if one.inserted]
     where = f" in {len(inserted)} of them" if inserted else ""
     return f"{len(series)} series of {rows}, {counted(sum(inserted), 'missing time stamp')} inserted{where}."
-
-
-def _notes_of(series: Mapping[Any, Ready]) -> tuple[str, ...]:
-    """What is to be said of series, once each: of all of them, or of those that it names."""
-    about: dict[str, list[str]] = {}
-    for one, ready in series.items():
-        for note in ready.notes:
-            about.setdefault(note, []).append(str(one))
-    return tuple(note if len(ids) == len(series) else f"{listed(ids)}: {note}" for note, ids in about.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -41,7 +41,8 @@ class Studies(Mapping[Any, Study]):
     title: str
     each: Mapping[Any, Study]
     left_out: Mapping[Any, str]  # why each series that has no study has none
-    notes: tuple[str, ...] = ()  # what the reader should be told
+    facts: Mapping[str, str] = field(default_factory=dict)  # what else the reader should know: sources, forecasters
+    notes: tuple[str, ...] = ()  # what the reader should be told; first how much there is
 
     def __getitem__(self, one: Any) -> Study:
         return self.each[one]
