@@ -157,6 +157,8 @@ def test_what_is_not_known_is_not_drawn(kept: str) -> None:
     found = replace(eight(), each={one: changed(study) for one, study in eight().items()})
     page, tree = html_overview(found), summary_of_many(found)
     assert json.loads(json.dumps(tree, allow_nan=False)) == tree
+    assert ("made without certificates" in page) == (kept == "certificate")
+    assert ("It holds only if" in page) == (kept == "nothing")
     if kept == "certificate":
         assert tree["scores"]["target"][-1]["certificate"] is None
         assert np.isnan(series_columns(found)["certificate"]).all()

@@ -9,7 +9,7 @@ from ompb.core.record import RAREST
 from ompb.episodes import Episode
 from ompb.names import listed
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
-from ompb.reports.parts import framed, listing, page, paragraph, score_table, settings_table, table
+from ompb.reports.parts import conditions, framed, listing, page, paragraph, score_table, settings_table, table
 from ompb.reports.summary import (
     LARGE_ERROR,
     realised_sentence,
@@ -167,8 +167,7 @@ def _certificate(certificate: Certificate) -> str:
     return (
         f"<h3>Before outcomes are known</h3>{paragraph(says)}{paragraph(certificate.confidence)}"
         f"{paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
-        f"<h3>It holds only if</h3>{listing(a for a in certificate.assumptions if a != certificate.omitted)}"
-        f"<h3>It leaves out</h3>{paragraph(certificate.omitted)}"
+        f"{conditions(certificate)}"
     )
 
 

@@ -13,7 +13,7 @@ from ompb.reports.many import (
     seasons,
     units_of_many,
 )
-from ompb.reports.parts import framed, listing, page, paragraph, score_table, settings_table, table
+from ompb.reports.parts import conditions, framed, listing, page, paragraph, score_table, settings_table, table
 from ompb.reports.ratio_figure import ratio_figure
 from ompb.reports.slim import slim
 from ompb.reports.summary import columns_sentence
@@ -21,7 +21,7 @@ from ompb.studies import SeriesScores, Studies
 
 RATIO_CAPTION = (
     "How many series have which ratio of errors: left of 1 the correction lowered the error of the bare forecaster, "
-    "right of it it raised it. Ratios of 2 and more are in the last bar."
+    "to the right it raised it. Ratios of 2 and more are in the last bar."
 )
 COURSE_CAPTION = (
     "{name}: how wrong the forecasts were, averaged over the last {season} rows. The further the solid line lies below "
@@ -35,6 +35,7 @@ def html_overview(studies: Studies) -> str:
         "In short": _in_short(studies),
         "Scores": paragraph(f"{units_of_many()} {columns_sentence()}") + score_table(studies.scores()),
         "Best and worst": _best_and_worst(studies),
+        "What is guaranteed, and what is not": _guarantees(studies),
         "Settings": _settings(studies),
     }
     return page(studies.title, "Frozen forecasters, corrected online by ompb as outcomes became known.", sections)
@@ -65,6 +66,17 @@ def _course(studies: Studies, line: SeriesScores, number: int) -> str:
         return ""  # a single forecast has no course over time
     caption = COURSE_CAPTION.format(name=line.id, season=study.smoothing)
     return framed(error_figure(study), caption, number)
+
+
+def _guarantees(studies: Studies) -> str:
+    certificate = studies.first.run.last_certificate
+    if certificate is None:
+        return paragraph("These runs were made without certificates (option certificate = false).")
+    says = (
+        "Each series has a certificate of its own, made from its own source; that of its last forecast is in "
+        "summary.json with all its terms. No certificate speaks of several series at once."
+    )
+    return paragraph(says) + conditions(certificate)
 
 
 def _settings(studies: Studies) -> str:

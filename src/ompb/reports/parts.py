@@ -15,6 +15,7 @@ from ompb.reports.style import STYLE
 from ompb.reports.summary import COLUMNS, three_decimals
 from ompb.settings import Settings
 from ompb.studies import OMPB, PhaseScores
+from ompb.types import Certificate
 
 
 def page(title: str, below: str, sections: Mapping[str, str]) -> str:
@@ -71,6 +72,14 @@ def score_table(lines: Iterable[PhaseScores]) -> str:
 def framed(figure: Figure, caption: str, number: int) -> str:
     """The figure of that number on the page, with what it shows."""
     return f"<figure>\n{inline_svg(figure, f'figure{number}')}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
+
+
+def conditions(certificate: Certificate) -> str:
+    """What a certificate assumes, and what it leaves out."""
+    return (
+        f"<h3>It holds only if</h3>{listing(a for a in certificate.assumptions if a != certificate.omitted)}"
+        f"<h3>It leaves out</h3>{paragraph(certificate.omitted)}"
+    )
 
 
 def settings_table(facts: Mapping[str, str], settings: Settings) -> str:
