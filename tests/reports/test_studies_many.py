@@ -12,6 +12,7 @@ import pytest
 import ompb
 from ompb.errors import InputError, OptionError, TooShortError
 from ompb.studies import study_each
+from ompb.tables import Table
 from ompb.types import Floats
 
 SIZES: dict[str, Any] = {"context": 12, "horizon": 4, "season": 6}
@@ -134,7 +135,7 @@ def test_each_series_has_its_own_record(tmp_path: Path) -> None:
     pl.read_parquet(mine).filter(pl.col("unique_id") != "b").write_parquet(mine)
     rest = study_each(path, source_end="2024-07-01", forecasts=mine, **SIZES)
     assert list(rest) == ["a"]
-    assert rest.left_out["b"] == "mine.parquet has no forecasts of it; bring some."
+    assert rest.left_out["b"] == "there are no recorded forecasts of it; bring some."
     pl.read_parquet(mine).filter(pl.col("unique_id") == "z").write_parquet(mine)
     with pytest.raises(InputError, match="unique_id 'z'; the series are a, b"):
         study_each(path, source_end="2024-07-01", forecasts=mine, **SIZES)
@@ -169,3 +170,10 @@ def test_notes_are_said_once_and_name_their_series(tmp_path: Path) -> None:
 def test_errors_name_the_series(source_end: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         study_each({1: load(1)[:, None]}, source_end=source_end, **SIZES)
+
+
+def test_tables_are_called_by_their_ids() -> None:
+    table = Table(load(0)[:, None], np.arange(300), ("y",), "row", notes=("Rounded.",))
+    found = study_each({"a": table, "b": table, "c": load(1)[:, None]}, source_end=200, **SIZES)
+    assert [study.title for study in found.values()] == [f"{one}, followed by ompb" for one in "abc"]
+    assert found.notes[1] == "a, b: Rounded."

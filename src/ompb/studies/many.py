@@ -77,43 +77,58 @@ def study_each(
     brought = forecaster is not None or forecasts is not None
     asked = Asked.of(source_end, context, horizon, season, unseen, brought, options)
     tables = read_series(Path(data), reading) if isinstance(data, str | os.PathLike) else as_series(data, "data")
-    who = for_each("forecaster", forecaster, tables) if isinstance(forecaster, Mapping) else {}
     lines, notes = _lines_of(tables, None if forecasts is None else ForecastLines.read(Path(forecasts), column))
-    series: dict[Any, Ready] = {}
-    left_out: dict[Any, OmpbError] = {}
-    for one, table in tables.items():
-        by = who.get(one) if isinstance(forecaster, Mapping) else forecaster
-        try:
-            with calling(f"series {one!r}: "):
-                if forecasts is not None and one not in lines:
-                    raise ForecasterError(f"{name_of(Path(forecasts))} has no forecasts of it; bring some.")
-                series[one] = Ready.of(table, asked, by, lines.get(one), name=str(one), called=f"series {one!r}: ")
-        except LEFT_OUT as problem:
-            left_out[one] = problem
-    if not series:
-        with calling(f"none of {len(tables)} series can be followed; " if len(tables) > 1 else ""):
-            raise next(iter(left_out.values()))
-    found = learn_and_follow(list(series.values()), asked, progress)
+    series, left_out = _ready(tables, asked, forecaster, lines)
+    every = list(series.values())
+    found = learn_and_follow(every, asked, progress)
     of = f" of {name_of(Path(data))}" if isinstance(data, str | os.PathLike) else ""
     return Studies(
         title=title or f"{len(series)} series{of}, followed by ompb",
         each=dict(zip(series, found, strict=True)),
-        left_out={one: str(problem).removeprefix(f"series {one!r}: ") for one, problem in left_out.items()},
-        facts=_facts(list(series.values()), context),
-        notes=(
-            _size(list(series.values())),
-            *notes,
-            *said_once({str(one): ready.notes for one, ready in series.items()}),
-        ),
+        left_out=left_out,
+        facts=_facts(every, context),
+        notes=(_size(every), *notes, *said_once({one.table.name: one.notes for one in every})),
     )
+
+
+def _ready(
+    tables: Mapping[Any, Any],
+    asked: Asked,
+    forecaster: AnyForecaster | Mapping[Any, AnyForecaster] | None,
+    lines: Mapping[Any, ForecastLines] | None,
+) -> tuple[dict[Any, Ready], dict[Any, str]]:
+    """The series that can be followed, at least one, and why each of the others cannot."""
+    who: dict[Any, AnyForecaster | None] = (
+        {**for_each("forecaster", forecaster, tables)}
+        if isinstance(forecaster, Mapping)
+        else dict.fromkeys(tables, forecaster)
+    )
+    series: dict[Any, Ready] = {}
+    problems: dict[Any, OmpbError] = {}
+    for one, table in tables.items():
+        called = f"series {one!r}: "
+        with calling(called):
+            try:
+                if lines is not None and one not in lines:
+                    raise ForecasterError("there are no recorded forecasts of it; bring some.")
+                own = None if lines is None else lines[one]
+                series[one] = Ready.of(table, asked, who[one], own, name=str(one), called=called)
+            except LEFT_OUT as problem:
+                problems[one] = problem
+    if not series:
+        first = next(iter(problems))
+        none = f"none of {len(tables)} series can be followed; " if len(tables) > 1 else ""
+        with calling(f"{none}series {first!r}: "):
+            raise problems[first]
+    return series, {one: str(problem) for one, problem in problems.items()}
 
 
 def _lines_of(
     tables: Mapping[Any, Any], forecasts: ForecastLines | None
-) -> tuple[dict[Any, ForecastLines], tuple[str, ...]]:
-    """The recorded forecasts of each series that has some, and a note on those of others."""
+) -> tuple[dict[Any, ForecastLines] | None, tuple[str, ...]]:
+    """The recorded forecasts of each series that has some, if any were brought, and a note on those of others."""
     if forecasts is None:
-        return {}, ()
+        return None, ()
     found = forecasts.by_series()
     names = {str(one): one for one in tables}
     unknown = [name for name in found if name not in names]

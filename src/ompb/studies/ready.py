@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,10 +72,10 @@ class Ready:
         forecaster: AnyForecaster | None,
         forecasts: ForecastLines | None,
         phases: Mapping[str, Place] | None = None,
-        name: str = "data",
+        name: str | None = None,
         called: str = "",
     ) -> Ready:
-        """From a `Table`, or from a frame or array that bears this name."""
+        """From a `Table`, a frame or an array, which bears this name if one is given."""
         table, inserted = _on_even_steps(data, name)
         order = asked.order
         size = f"{counted(len(table.values), 'row')} of {counted(len(table.channels), 'channel')}"
@@ -118,13 +118,13 @@ class Ready:
         return {"data": self.table.name, **self.parts.facts(self.table, context), **words}
 
 
-def _on_even_steps(data: Any, name: str) -> tuple[Table, int]:
+def _on_even_steps(data: Any, name: str | None) -> tuple[Table, int]:
     """The data as rows on even steps, and how many of them were inserted."""
     if isinstance(data, Table):
-        return regular(data)
+        return regular(data if name is None else replace(data, name=name))
     rows = as_rows(data, "data")
     times = np.arange(len(rows.values)) if rows.times is None else rows.times
-    return Table(rows.values, times, rows.names, "row", name), rows.inserted
+    return Table(rows.values, times, rows.names, "row", name or "data"), rows.inserted
 
 
 def _require_room(table: Table, source_rows: int, order: Order) -> None:
