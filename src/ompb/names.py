@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,29 @@ def counted(count: int, name: str) -> str:
     ('1 row', '2 rows')
     """
     return f"{count} {name}{'s' * (count != 1)}"
+
+
+def rows_between(counts: Sequence[int]) -> str:
+    """Numbers of rows, from the smallest to the largest.
+
+    >>> rows_between([3, 3]), rows_between([3, 5, 4])
+    ('3 rows', '3 to 5 rows')
+    """
+    least, most = min(counts), max(counts)
+    return counted(least, "row") if least == most else f"{least} to {most} rows"
+
+
+def said_once(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Notes on several things, by their names: each is said once, of all of them or of those that it names.
+
+    >>> said_once({"a": ["sorted", "late"], "b": ["sorted"]})
+    ('sorted', 'a: late')
+    """
+    about: dict[str, list[str]] = {}
+    for name, said in notes.items():
+        for note in said:
+            about.setdefault(note, []).append(name)
+    return tuple(note if len(names) == len(notes) else f"{listed(names)}: {note}" for note, names in about.items())
 
 
 def opened(text: str) -> str:

@@ -62,6 +62,17 @@ def write_wide(path: Path, values: Floats, times: Any = None) -> Path:
     return path
 
 
+def write_long(path: Path, tables: dict[str, Floats], first: dict[str, int] | None = None) -> Path:
+    """Hourly series (T,) by id, each from some hour on."""
+    begin = first or {}
+    parts = [
+        pl.DataFrame({"unique_id": one, "ds": stamps(begin.get(one, 0) + len(rows))[-len(rows) :], "y": rows})
+        for one, rows in tables.items()
+    ]
+    pl.concat(parts).fill_nan(None).write_csv(path)
+    return path
+
+
 def write_recorded(path: Path, forecasts: Floats, origins: Any) -> Path:
     """Forecasts (n, H, C) of these origin rows, one line per channel, origin and lead."""
     times = stamps(ROWS + HORIZON)

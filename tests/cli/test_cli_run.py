@@ -80,13 +80,16 @@ def test_scores_and_forecasts_equal_the_librarys(tmp_path: Path, capsys: pytest.
     assert (written["ds"].min(), written["ds"].max()) == (times[SOURCE + 1].item(), times[-1].item())
 
 
-def test_long_layout_gives_the_same_forecasts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_layout_taken_together_gives_the_same_forecasts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wide = write_wide(tmp_path / "wide.csv", series())
     long = tmp_path / "long.csv"
     frame = pl.read_csv(wide).unpivot(["a", "b"], index="date", variable_name="unique_id", value_name="y")
     frame.rename({"date": "ds"}).write_csv(long)
     for data in (wide, long):
-        ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--csv", "--out", tmp_path / data.stem)
+        out = ("--csv", "--out", tmp_path / data.stem)
+        ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--together", *out)
     files = [(tmp_path / name / "forecasts.csv").read_text() for name in ("wide", "long")]
     assert files[0] == files[1]
 

@@ -45,7 +45,7 @@ def load(tmp_path: Path) -> Path:
         (["--unseen", "-3"], "unseen = -3 is out of range"),
         (["--unseen", "nan"], "unseen = nan is out of range"),
         (["--unseen", "inf"], "unseen = inf is out of range"),
-        (["--unseen", "500"], "unseen = 500 is out of range"),
+        (["--unseen", "500"], "the source has 500 rows, and unseen = 500 leaves one side"),
         (["--unseen", "10"], "leaves 10 for the certificate part"),
         (["--option", "gate"], "name=value"),
         (["--option", "gates=shared"], "did you mean 'gate'?"),

@@ -8,7 +8,7 @@ import numpy as np
 
 import ompb
 from ompb.datasets.synthetic import shifted_stream
-from ompb.studies import Phase, Study
+from ompb.studies import Phase, Studies, Study, study_each
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON = 24, 6, 12
@@ -39,3 +39,17 @@ def small_study(certificate: bool = True) -> Study:
 def renamed(run: ompb.Run, names: tuple[str, ...]) -> ompb.Run:
     """The run with other names for its channels."""
     return dataclasses.replace(run, calibrator=dataclasses.replace(run.calibrator, names=names))
+
+
+@functools.cache
+def eight() -> Studies:
+    """Eight series by number, of 100 target rows each; one that is too short is left out."""
+    tables = {}
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        walk = np.sin(2 * np.pi * np.arange(300) / 6) + 0.1 * rng.normal(size=300).cumsum()
+        tables[seed] = walk[:, None]
+    forecaster = ompb.SeasonalProfile(horizon=4, season=6)
+    return study_each(
+        {**tables, 8: tables[0][:10]}, source_end=200, context=12, horizon=4, season=6, forecaster=forecaster
+    )

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from small_tables import csv
 
-from ompb.errors import OptionError, TimeOrderError
+from ompb.errors import OptionError, TimeOrderError, TooShortError
 from ompb.tables import Reading, Table, read_table, regular, split_row, write_table
 
 BERLIN = Reading(timezone="Europe/Berlin")
@@ -108,7 +108,7 @@ def test_the_place_of_a_split_is_read_by_the_clock(tmp_path: Path, place: str, r
     if rows:
         assert split_row(table, place) == rows
     else:
-        with pytest.raises(OptionError, match=r"after 2024-03-01T01:00:00\+01:00 and up to 2024-11-15T01:00:00\+01:00"):
+        with pytest.raises(TooShortError, match=r"after 2024-03-01T01:00:00\+01:00 and up to 2024-11-15T01:00:00\+01"):
             split_row(table, place)
 
 

@@ -10,6 +10,7 @@ from ompb.errors import (
     InputError,
     OptionError,
     TimeOrderError,
+    TooShortError,
 )
 from ompb.tables import (
     Table,
@@ -98,7 +99,7 @@ def test_split_by_rows_or_by_date() -> None:
 
 @pytest.mark.parametrize("end", ["0", "5", "-1", "2024-01-01", "2023-06-01", "2024-01-06"])
 def test_a_split_leaves_rows_on_both_sides(end: str) -> None:
-    with pytest.raises(OptionError, match=r"does not split the 5 rows in two; pass 1 to 4 rows"):
+    with pytest.raises(TooShortError, match=r"does not split the 5 rows in two; pass 1 to 4 rows"):
         split_row(daily(5), end)
 
 

@@ -9,15 +9,17 @@ import typer
 
 from ompb.cli import reading as about
 from ompb.cli.console import progress, say
-from ompb.tables import read_table
+from ompb.tables import read_series
 from ompb.tables.inspection import inspect
+from ompb.tables.survey import survey
 
 WIDTH = 11  # of the names of what was found
 
 HELP = """Look at a table before you run it.
 
 Says how FILE was understood: its separator and decimals, wide or long, the time column and its step, gaps, the columns
-that would be forecast, the season, and values that look wrong. Then proposes a command. Nothing is written.
+or series that would be forecast, together or each by itself, the season, and values that look wrong. Then proposes a
+command. Nothing is written.
 
 \b
 Examples:
@@ -36,6 +38,7 @@ def check(
     target: about.Target = None,
     exclude: about.Exclude = None,
     future: about.Future = None,
+    together: about.Together = False,
     missing: about.Missing = None,
     timezone: about.Timezone = None,
     freq: about.Freq = None,
@@ -45,7 +48,11 @@ def check(
     """Read the table and tell about it."""
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
     with progress("Reading"):
-        found = inspect(read_table(file, reading), file, reading)
+        tables = read_series(file, reading, together=together)
+        if len(tables) == 1:
+            found = inspect(next(iter(tables.values())), file, reading, together=together)
+        else:
+            found = survey(tables, file, reading)
     for name, text in found.facts.items():
         say(f"{name:<{WIDTH}} {text}")
     for heading, sentences in (("Done to it:", found.remarks), ("Look at:", found.suspicious)):

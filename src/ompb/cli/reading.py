@@ -39,6 +39,10 @@ Freq = Annotated[
     str | None,
     typer.Option(metavar="STEP", help=f"The step of the times: {EXAMPLES}. Times go to the nearest step."),
 ]
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="Of a long table: take its series as channels of one system, not each by itself."),
+]
 Sep = Annotated[str | None, typer.Option(metavar="SIGN", help="Between cells of a text file: , ; | or tab.")]
 Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="Before decimals: . or ,")]
 

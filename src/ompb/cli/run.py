@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ompb.cli import reading as about
 from ompb.cli.console import progress, say, size_of
 from ompb.cli.values import options_of, season_of, unseen_of
-from ompb.studies import study
+from ompb.studies import Studies, Study, study, study_each
 from ompb.studies.parts import UNSEEN_SHARE
+from ompb.tables import read_series
+from ompb.tables.contents import name_of
 
 HELP = """Follow your own table, row by row.
 
 DATA is a text file (CSV, TSV, with any separator, also .gz) or Parquet; - reads standard input. It is wide (a time
 column and one column of numbers for each channel) or long (one row for each series and time). Empty cells and NaN are
 missing values; missing time stamps are inserted as missing rows. `ompb check DATA` says how it is understood.
+
+The channels of a wide table are one system: one certificate, and each learns from all. The series of a long table stand
+each by itself, with a certificate, warnings and scores of its own; they may begin and end at different times, and one
+that is too short is left out and named. With --together they are the channels of one system.
 
 The rows before --source-end are the source: the past that everything is learned from. The rows after it are the
 target: they arrive one by one, and each gets a forecast of the next --horizon rows from the last --context rows. The
@@ -33,10 +39,10 @@ tables of Nixtla's cross_validation. They may be made at some rows only, once a 
 --horizon, which are then left out. Say with --unseen what your model was not trained on; otherwise the certificate is
 marked in-sample.
 
-Written to --out: report.html, newest.csv (the newest forecast of each channel), forecasts.parquet (all forecasts, with
-outcomes and intervals), summary.json, and with --csv all forecasts in forecasts.csv as well. In CSV, a channel whose
-name begins with =, +, -, @, a tab or a carriage return gets a single quote before it, so that no spreadsheet takes it
-for a formula.
+Written to --out: report.html, newest.csv (the newest forecast of each channel or series), forecasts.parquet (all
+forecasts, with outcomes and intervals), summary.json, of many series also series.csv (a line for each, with its
+scores), and with --csv all forecasts in forecasts.csv as well. In CSV, a name that begins with =, +, -, @, a tab or a
+carriage return gets a single quote before it, so that no spreadsheet takes it for a formula.
 
 \b
 Examples:
@@ -44,6 +50,7 @@ Examples:
   ompb run load.csv --source-end 2000 --context 96 --horizon 24 --season none
   ompb run meter.csv --source-end 2000 --context 96 --horizon 24 \\
       --target load --timezone Europe/Berlin --missing -999
+  ompb run meters.csv --source-end 2024-03-01 --context 96 --horizon 24 --together
   ompb run load.csv --source-end 2000 --context 96 --horizon 24 \\
       --forecasts mine.parquet --model AutoETS --unseen 500 --option gate=shared
 """
@@ -55,7 +62,7 @@ def run(
         str,
         typer.Option(
             metavar="DATE_OR_ROW",
-            help="Where the target begins: a date, or the number of source rows; ompb check proposes one.",
+            help="Where the target begins: a date, or how many source rows each series has; ompb check proposes one.",
         ),
     ],
     context: Annotated[int, typer.Option(min=1, help="Rows the forecaster looks back.")],
@@ -82,6 +89,7 @@ def run(
     target: about.Target = None,
     exclude: about.Exclude = None,
     future: about.Future = None,
+    together: about.Together = False,
     missing: about.Missing = None,
     timezone: about.Timezone = None,
     freq: about.Freq = None,
@@ -98,37 +106,34 @@ def run(
 ) -> None:
     """Follow the table, show the scores, and write the results."""
     # Here, so that the other commands do not need what draws.
-    from ompb.cli.scores import show_scores
+    from ompb.cli.scores import show_studies, show_study
     from ompb.reports.files import write_results
 
     options, rows_in_season = options_of(option or []), season_of(season)
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
     out.mkdir(parents=True, exist_ok=True)
     with progress("Reading") as bar:
-        followed = study(
-            data,
-            source_end=source_end,
-            context=context,
-            horizon=horizon,
-            season=rows_in_season,
-            forecasts=forecasts,
-            unseen=unseen_of(unseen),
-            column=model,
-            reading=reading,
-            progress=bar.follow,
+        asked: dict[str, Any] = {
+            "source_end": source_end,
+            "context": context,
+            "horizon": horizon,
+            "season": rows_in_season,
+            "forecasts": forecasts,
+            "unseen": unseen_of(unseen),
+            "column": model,
+            "progress": bar.follow,
             **options,
-        )
-    for note in followed.notes:
-        say(note)
-    say(
-        f"Source: {followed.facts['source']}. Season: {followed.calibrator.season or 'none'}. "
-        f"Forecasts issued: {len(followed.run.origins)}."
-    )
-    show_scores(followed)
-    if sentence := followed.hidden_sentence():
-        say(sentence)
-    for sentence in followed.warnings_told():
-        say(sentence)
+        }
+        tables = read_series(data, reading, together=together)
+        followed: Study | Studies
+        if len(tables) == 1:
+            followed = study(next(iter(tables.values())), **asked)
+        else:
+            followed = study_each(tables, title=f"{name_of(data)}, followed by ompb", **asked)
+    if isinstance(followed, Studies):
+        show_studies(followed)
+    else:
+        show_study(followed)
     with progress("Drawing and writing"):
         written = write_results(followed, out, csv=csv)
     for name, path in written.items():

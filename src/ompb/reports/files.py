@@ -1,13 +1,15 @@
-"""The results of a study as files."""
+"""The results of a study, or of many, as files."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ompb.backtest import Run
@@ -15,17 +17,23 @@ from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.reports.digits import rounded
 from ompb.reports.html import html_report
+from ompb.reports.many import series_columns, summary_of_many
+from ompb.reports.overview import html_overview
 from ompb.reports.summary import summary
-from ompb.studies import Study
+from ompb.studies import Studies, Study
 from ompb.tables import write_table
 
 PAGES = (".html", ".htm")
 
 
-def report(found: Run | Study, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+
+def report(found: Run | Study | Studies, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
     """Write what was found as one HTML page, without scripts or links to elsewhere; returns its path.
 
-    ``found`` is what `ompb.backtest` or `ompb.study` returned. The page's folder is made if need be.
+    ``found`` is what `ompb.backtest`, `ompb.study` or `ompb.studies.study_each` returned. The page's folder is made if
+    need be.
     """
     page = Path(path)
     if page.suffix.lower() not in PAGES:
@@ -33,40 +41,58 @@ def report(found: Run | Study, path: str | os.PathLike[str], *, title: str | Non
     study = Study.of(found) if isinstance(found, Run) else found
     if title is not None:
         study = dataclasses.replace(study, title=title)
-    _write(page, html_report(study))
+    _write(page, html_overview(study) if isinstance(study, Studies) else html_report(study))
     return page
 
 
-def write_results(study: Study, folder: Path, *, csv: bool = False) -> dict[str, Path]:
-    """Report, newest forecasts, all forecasts and summary in a folder; returns their paths by name.
+def write_results(found: Study | Studies, folder: Path, *, csv: bool = False) -> dict[str, Path]:
+    """Report, newest forecasts, all forecasts and summary in a folder, of many series a line for each; returns paths.
 
     All forecasts are Parquet, and with ``csv`` CSV as well. Everything is made before the first file is written, so
     that a failure leaves none behind.
     """
-    texts = {"Report": ("report.html", html_report(study)), "Summary": ("summary.json", summary_json(study))}
-    forecasts = forecast_columns(study)
-    newest = {name: column[forecasts["cutoff"] == forecasts["cutoff"].max()] for name, column in forecasts.items()}
-    newest.pop("y")  # not known yet
-    tables = {"Newest forecasts": ("newest.csv", newest), "All forecasts": ("forecasts.parquet", forecasts)}
+    tables: dict[str, tuple[str, Columns]] = {}
+    if isinstance(found, Studies):
+        page, tree, clock = html_overview(found), summary_of_many(found), found.first.clock
+        parts = [forecast_columns(study, str(one)) for one, study in found.items()]
+        tables["Series"] = ("series.csv", series_columns(found))
+    else:
+        page, tree, clock = html_report(found), summary(found), found.clock
+        parts = [forecast_columns(found)]
+    tables["Newest forecasts"] = ("newest.csv", _joined([_newest(part) for part in parts]))
+    tables["All forecasts"] = ("forecasts.parquet", _joined(parts))
     if csv:
-        tables["All forecasts, CSV"] = ("forecasts.csv", forecasts)
-    for name, text in texts.values():
-        _write(folder / name, text)
+        tables["All forecasts, CSV"] = ("forecasts.csv", tables["All forecasts"][1])
+    text = json.dumps(tree, indent=2, allow_nan=False) + "\n"
+    _write(folder / "report.html", page)
+    _write(folder / "summary.json", text)
     for name, columns in tables.values():
-        write_table(folder / name, columns, study.clock)
-    named = ("Report", *tables, "Summary")
-    return {called: folder / (texts | tables)[called][0] for called in named}
+        write_table(folder / name, columns, clock)
+    written = {called: folder / name for called, (name, _) in tables.items()}
+    return {"Report": folder / "report.html", **written, "Summary": folder / "summary.json"}
 
 
-def forecast_columns(study: Study) -> dict[str, NDArray[Any]]:
-    """One line per channel, origin and lead: the columns of ``Run.frame``, in as many digits as mean something."""
+def forecast_columns(study: Study, series: str | None = None) -> Columns:
+    """One line per channel, origin and lead: the columns of ``Run.frame``, in as many digits as mean something.
+
+    One of many ``series`` is told by its own name, beside that of the channel if it has several.
+    """
     frame = study.run.frame("polars")
-    return rounded({name: frame[name].to_numpy() for name in frame.columns}, study.run.scale)
+    columns = rounded({name: frame[name].to_numpy() for name in frame.columns}, study.run.scale)
+    if series is not None:
+        names = [series] if len(study.run.names) == 1 else [f"{series}/{name}" for name in study.run.names]
+        columns["unique_id"] = np.repeat(np.asarray(names), len(columns["lead"]) // len(names))
+    return columns
 
 
-def summary_json(study: Study) -> str:
-    """Scores, settings, certificate and versions as JSON."""
-    return json.dumps(summary(study), indent=2, allow_nan=False) + "\n"
+def _newest(columns: Columns) -> Columns:
+    """The newest forecast, without outcomes, which are not known yet."""
+    newest = columns["cutoff"] == columns["cutoff"].max()
+    return {name: column[newest] for name, column in columns.items() if name != "y"}
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _write(path: Path, text: str) -> None:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
-from datetime import date
+from collections.abc import Mapping
 from html import escape
-from importlib.metadata import version
-
-from matplotlib.figure import Figure
 
 from ompb.core.record import RAREST
 from ompb.episodes import Episode
 from ompb.names import listed
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
-from ompb.reports.inline import inline_svg
-from ompb.reports.style import STYLE
+from ompb.reports.parts import conditions, framed, listing, page, paragraph, score_table, settings_table, table
 from ompb.reports.summary import (
-    COLUMNS,
     LARGE_ERROR,
     realised_sentence,
     share_above_sentence,
-    three_decimals,
     units_sentence,
     vacuous_sentence,
 )
@@ -59,43 +51,15 @@ FAN_CAPTION = (
 def html_report(study: Study) -> str:
     """The report as one self-contained HTML page."""
     scores = study.scores()
-    sections = (
-        _section("In short", _in_short(study, scores)),
-        _section("Scores", _scores(study, scores)),
-        _section("Warnings", _warnings(study)),
-        _section("Pictures", _figures(study)),
-        _section("What is guaranteed, and what is not", _guarantees(study)),
-        _section("Settings", _settings(study)),
-    )
-    title = escape(study.title)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p class="soft">A frozen forecaster, corrected online by ompb as outcomes became known.</p>
-{"".join(sections)}
-<footer>Made by ompb {escape(version("ompb"))} on {date.today().isoformat()}.</footer>
-</body>
-</html>
-"""
-
-
-def _section(heading: str, body: str) -> str:
-    return f"<section>\n<h2>{heading}</h2>\n{body}\n</section>\n"
-
-
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
-
-
-def _list(items: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+    sections = {
+        "In short": _in_short(study, scores),
+        "Scores": _scores(study, scores),
+        "Warnings": _warnings(study),
+        "Pictures": _figures(study),
+        "What is guaranteed, and what is not": _guarantees(study),
+        "Settings": _settings(study),
+    }
+    return page(study.title, "A frozen forecaster, corrected online by ompb as outcomes became known.", sections)
 
 
 # In short
@@ -105,7 +69,7 @@ def _in_short(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
     intro = f"{len(study.run.origins)} forecasts of {study.calibrator.horizon} rows ahead were issued and compared."
     verdicts = (_verdict(name, lines) for name, lines in scores.items())
     remarks = [remark for remark in (vacuous_sentence(study), study.hidden_sentence(), *study.notes) if remark]
-    return _paragraph(intro) + _list(verdicts) + "".join(map(_paragraph, remarks))
+    return paragraph(intro) + listing(verdicts) + "".join(map(paragraph, remarks))
 
 
 def _verdict(phase: str, lines: list[PhaseScores]) -> str:
@@ -131,20 +95,8 @@ def _scores(study: Study, scores: Mapping[str, list[PhaseScores]]) -> str:
         "intervals, best near 0.80 and 0.95. Certificate and gate: means over the forecasts issued in the phase. An "
         "outcome counts for the phase it lies in."
     )
-    tables = (f"<h3>{escape(name)}</h3>\n{_score_table(lines)}" for name, lines in scores.items())
-    return _paragraph(explanation) + "\n".join(tables)
-
-
-def _score_table(lines: list[PhaseScores]) -> str:
-    head = "".join(f"<th>{escape(label)}</th>" for label in ("", *COLUMNS.values()))
-    body = "\n".join(_score_line(line) for line in lines)
-    return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{body}\n</table></div>'
-
-
-def _score_line(line: PhaseScores) -> str:
-    cells = "".join(f"<td>{three_decimals(getattr(line, name))}</td>" for name in COLUMNS)
-    ours = ' class="ours"' if line.name == OMPB else ""
-    return f"<tr{ours}><td>{escape(line.name)}</td>{cells}</tr>"
+    tables = (f"<h3>{escape(name)}</h3>\n{score_table(lines)}" for name, lines in scores.items())
+    return paragraph(explanation) + "\n".join(tables)
 
 
 # Warnings
@@ -158,23 +110,21 @@ def _warnings(study: Study) -> str:
         "rows is not what memory says) are seen before any outcome is known, errors with the first outcomes."
     )
     if not episodes:
-        return _paragraph(explanation) + _paragraph("There was none in this run.")
-    head = "".join(f"<th>{label}</th>" for label in ("from", "to", "seen in", "once in, rows", "channels"))
+        return paragraph(explanation) + paragraph("There was none in this run.")
     strongest = study.strongest_episodes(LISTED)
-    body = "\n".join(_episode_line(study, episode) for episode in strongest)
     rest = len(episodes) - len(strongest)
-    more = _paragraph(f"These are the {LISTED} strongest; {rest} more were weaker.") if rest else ""
-    table = f'<table class="words">\n<tr>{head}</tr>\n{body}\n</table>'
-    return f'{_paragraph(explanation)}<div class="scroll">{table}</div>{more}'
+    more = paragraph(f"These are the {LISTED} strongest; {rest} more were weaker.") if rest else ""
+    head = ("from", "to", "seen in", "once in, rows", "channels")
+    lines = [_episode_line(study, episode) for episode in strongest]
+    return f"{paragraph(explanation)}{table(head, lines, words=True)}{more}"
 
 
-def _episode_line(study: Study, episode: Episode) -> str:
+def _episode_line(study: Study, episode: Episode) -> tuple[str, ...]:
     ends = (study.clock.shown(study.times[row]) for row in (episode.since, episode.newest))
     strongest = episode.alerts[0]
     often = "over a million" if strongest.rows_between > 0.99 * RAREST else f"{strongest.rows_between:,.0f}"
     seen = ", ".join(alert.signal for alert in episode.alerts)
-    cells = "".join(f"<td>{escape(cell)}</td>" for cell in (*ends, seen, often, listed(strongest.channels)))
-    return f"<tr>{cells}</tr>"
+    return (*ends, seen, often, listed(strongest.channels))
 
 
 # Figures
@@ -190,12 +140,8 @@ def _figures(study: Study) -> str:
         drawings = drawings[-1:]  # a single forecast has no course over time
     words = {"season": study.smoothing, "channel": study.run.names[0], "above": share_above_sentence(study)}
     return "\n".join(
-        _figure(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
+        framed(draw(study), caption.format(**words), number) for number, (draw, caption) in enumerate(drawings, 1)
     )
-
-
-def _figure(figure: Figure, caption: str, number: int) -> str:
-    return f"<figure>\n{inline_svg(figure, f'figure{number}')}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
 
 
 # Guarantees
@@ -203,9 +149,9 @@ def _figure(figure: Figure, caption: str, number: int) -> str:
 
 def _guarantees(study: Study) -> str:
     certificate = study.run.last_certificate
-    after = f"<h3>After outcomes are known</h3>{_paragraph(realised_sentence(study))}"
+    after = f"<h3>After outcomes are known</h3>{paragraph(realised_sentence(study))}"
     if certificate is None:
-        return _paragraph("This run was made without certificates (option certificate = false).") + after
+        return paragraph("This run was made without certificates (option certificate = false).") + after
     return _certificate(certificate) + after
 
 
@@ -219,10 +165,9 @@ def _certificate(certificate: Certificate) -> str:
         f"{'the forecaster was trained on' if certificate.in_sample else 'the forecaster never saw'}.{remark}"
     )
     return (
-        f"<h3>Before outcomes are known</h3>{_paragraph(says)}{_paragraph(certificate.confidence)}"
-        f"{_paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
-        f"<h3>It holds only if</h3>{_list(a for a in certificate.assumptions if a != certificate.omitted)}"
-        f"<h3>It leaves out</h3>{_paragraph(certificate.omitted)}"
+        f"<h3>Before outcomes are known</h3>{paragraph(says)}{paragraph(certificate.confidence)}"
+        f"{paragraph(str(certificate.tail_risk(LARGE_ERROR)))}"
+        f"{conditions(certificate)}"
     )
 
 
@@ -238,12 +183,5 @@ def _settings(study: Study) -> str:
         "horizon": f"{calibrator.horizon} rows",
         "season": f"{calibrator.season} rows" if calibrator.season else "none",
         "channels": f"{len(calibrator.names)}: {names}",
-        "changed options": calibrator.settings.changed() or "none",
     }
-    options = {name: str(value) for name, value in dataclasses.asdict(calibrator.settings).items()}
-    return f"{_plain_table(facts)}<details><summary>All options</summary>{_plain_table(options)}</details>"
-
-
-def _plain_table(lines: Mapping[str, str]) -> str:
-    body = "\n".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in lines.items())
-    return f'<table class="plain">\n{body}\n</table>'
+    return settings_table(facts, calibrator.settings)

@@ -106,31 +106,46 @@ def share_above_sentence(study: Study) -> str:
 
 def summary(study: Study) -> dict[str, Any]:
     """Everything above as one tree of plain values, ready for JSON: no NaN, which JSON lacks, but None."""
-    calibrator = study.calibrator
     certificate = study.run.last_certificate
     tree = {
         "title": study.title,
-        "versions": {name: version(name) for name in ("ompb", "numpy")} | {"python": platform.python_version()},
-        "context": calibrator.context,
-        "horizon": calibrator.horizon,
-        "season": calibrator.season,
-        "channels": list(calibrator.names),
-        "forecasts": len(study.run.origins),
-        "facts": dict(study.facts),
-        "notes": list(study.notes),
-        "settings": dataclasses.asdict(calibrator.settings),
-        "scores": {phase: [dataclasses.asdict(line) for line in lines] for phase, lines in study.scores().items()},
-        "hidden": [dataclasses.asdict(cells) for cells in study.hidden()],
-        "warnings": [_episode(episode, study.clock) for episode in study.run.warnings],
-        "realised": dataclasses.asdict(study.run.realised),
+        **shared(study),
+        "channels": list(study.calibrator.names),
+        **found_in(study),
         "realised_risk": realised_sentence(study),
-        "certificate": certificate.terms() if certificate else None,
         "certificate_excludes_nothing": vacuous_sentence(study) or None,
         "certificate_and_losses": share_above_sentence(study) or None,
         "tail_risk": str(certificate.tail_risk(LARGE_ERROR)) if certificate else None,
         "assumptions": list(certificate.assumptions) if certificate else [],
     }
-    return {name: _plain(value) for name, value in tree.items()}
+    return {name: plain(value) for name, value in tree.items()}
+
+
+def shared(study: Study) -> dict[str, Any]:
+    """What the studies of many series have in common."""
+    calibrator = study.calibrator
+    return {
+        "versions": {name: version(name) for name in ("ompb", "numpy")} | {"python": platform.python_version()},
+        "context": calibrator.context,
+        "horizon": calibrator.horizon,
+        "settings": dataclasses.asdict(calibrator.settings),
+    }
+
+
+def found_in(study: Study) -> dict[str, Any]:
+    """What was found in one series."""
+    certificate = study.run.last_certificate
+    return {
+        "season": study.calibrator.season,
+        "forecasts": len(study.run.origins),
+        "facts": dict(study.facts),
+        "notes": list(study.notes),
+        "scores": {phase: [dataclasses.asdict(line) for line in lines] for phase, lines in study.scores().items()},
+        "hidden": [dataclasses.asdict(cells) for cells in study.hidden()],
+        "warnings": [_episode(episode, study.clock) for episode in study.run.warnings],
+        "realised": dataclasses.asdict(study.run.realised),
+        "certificate": certificate.terms() if certificate else None,
+    }
 
 
 def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
@@ -141,9 +156,10 @@ def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
     return tree
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A tree without NaN, which JSON lacks, but None."""
     if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
+        return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

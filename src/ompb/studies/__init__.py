@@ -7,5 +7,18 @@ from ompb.studies.follow import study
 from ompb.studies.many import study_each
 from ompb.studies.result import HiddenCells, Study
 from ompb.studies.scores import PhaseScores
+from ompb.studies.studies import SeriesScores, Studies
 
-__all__ = ["BARE", "OMPB", "HiddenCells", "Phase", "PhaseScores", "Study", "demo_study", "study", "study_each"]
+__all__ = [
+    "BARE",
+    "OMPB",
+    "HiddenCells",
+    "Phase",
+    "PhaseScores",
+    "SeriesScores",
+    "Studies",
+    "Study",
+    "demo_study",
+    "study",
+    "study_each",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ompb.datasets.demo import demo_series
-from ompb.studies.follow import Progress, study
+from ompb.studies.at_once import Progress
+from ompb.studies.follow import study
 from ompb.studies.result import Study
 from ompb.tables import Table
 

@@ -1,37 +1,19 @@
-"""The one way to learn from the first part of a table and to follow the rest, row by row."""
+"""One table, learned from up to some row and followed from there, row by row."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import numpy as np
-
-from ompb import checks
-from ompb.backtest import backtest
-from ompb.calibrator import Calibrator
-from ompb.errors import OptionError, TooShortError
-from ompb.extras import extra
-from ompb.inputs import as_rows
-from ompb.names import counted
-from ompb.phases import Phase
+from ompb.errors import OptionError
 from ompb.query import AnyForecaster
-from ompb.settings import Settings
-from ompb.studies.ahead import known_ahead
-from ompb.studies.late import without_late
-from ompb.studies.parts import UNSEEN_SHARE, Parts, choose, unseen_rows
+from ompb.studies.at_once import Progress, learn_and_follow
+from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.result import Study
-from ompb.tables import Reading, Table, read_table, regular, split_row, with_future
-from ompb.tables.suspicion import suspicions
-
-with extra("report", needed_by="ompb.study"):
-    import polars as pl
-
-Place: TypeAlias = str | int  # of a table: an ISO date or date-time, or a number of rows
-Progress: TypeAlias = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+from ompb.tables import ForecastLines, Reading, read_table
 
 
 def study(
@@ -59,7 +41,8 @@ def study(
 
     Args:
         data: path of a text or Parquet file (see `ompb.tables.read_table`), a `Table`, a frame or an array (T, C).
-            Missing time stamps are inserted as missing rows.
+            Missing time stamps are inserted as missing rows. The series of a long table are channels of one system;
+            for one study of each, see `ompb.studies.study_each`.
         source_end: where the target begins: a date, or the number of source rows.
         context: rows in a window.
         horizon: rows in a forecast.
@@ -89,87 +72,12 @@ def study(
     >>> [line.name for line in result.scores()["target"]]
     ['bare forecaster', 'last value', 'running bias', 'copied residual', 'ompb']
     """
-    Settings.of(**options)
-    context, horizon = checks.count("context", context), checks.count("horizon", horizon)
-    table, inserted = _series(data, reading)
-    size = f"{counted(len(table.values), 'row')} of {counted(len(table.channels), 'channel')}"
-    notes = [
-        f"{table.name}: {size}, {counted(inserted, 'missing time stamp')} inserted.",
-        *table.notes,
-        *suspicions(table),
-    ]
-    table, future, said = known_ahead(table, horizon, forecaster is not None)
-    source_rows = split_row(table, str(source_end))
-    if season is not None and season != "auto":
-        season = checks.count("season", season, least=2, most=source_rows, or_else="auto, None, or ")
-    _require_room(table, source_rows, context, horizon)
-    if forecaster is None:
-        kept = 0 if forecasts is not None else unseen_rows(UNSEEN_SHARE if unseen is None else unseen, source_rows)
-        span = 1 if forecasts is not None else context + horizon
-        table, late = without_late(table, source_rows - kept, source_rows, span)
-        said += late
-    parts = choose(table, source_rows, context, horizon, forecaster, forecasts, unseen, column)
-    judged_by = _phases(table, parts, source_rows, phases or {"target": source_rows})
-    calibrator = Calibrator.fit(
-        parts.on_source,
-        pl.DataFrame(table.values[parts.source], schema=list(table.channels), orient="row"),
-        context=context,
-        horizon=horizon,
-        season=season,
-        unseen=parts.unseen,
-        times=table.times[parts.source],
-        future=None if future is None else future[parts.source],
-        progress=partial(progress, "Learning from the source") if progress else None,
-        **options,
-    )
-    run = backtest(
-        calibrator,
-        parts.on_stream,
-        table.values[parts.stream],
-        times=table.times[parts.stream],
-        future=None if future is None else future[parts.stream.start : parts.stream.stop + horizon],
-        progress=partial(progress, "Following the target") if progress else None,
-    )
-    clock = {"times": f"{table.clock} in words and files; UTC in pictures"} if table.clock.known else {}
-    return Study.of(
-        run,
-        title=title or f"{table.name}, followed by ompb",
-        phases=judged_by,
-        facts={"data": table.name, **parts.facts(table, context), **clock, **(facts or {})},
-        notes=(*notes, *said, *parts.notes),
-        clock=table.clock,
-    )
-
-
-def _series(data: Any, reading: Reading | None) -> tuple[Table, int]:
-    """The data as rows on even steps, and how many of them were inserted."""
-    if isinstance(data, str | os.PathLike):
-        return regular(read_table(Path(data), reading))
-    if isinstance(data, Table):
-        return regular(data)
-    rows = as_rows(data, "data")
-    times = np.arange(len(rows.values)) if rows.times is None else rows.times
-    return Table(rows.values, times, rows.names, "row"), rows.inserted
-
-
-def _require_room(table: Table, source_rows: int, context: int, horizon: int) -> None:
-    """Refuse sizes that the source cannot fill, and times whose next ``horizon`` stamps cannot be written."""
-    if source_rows < context + horizon:
-        raise TooShortError(
-            f"the source has {source_rows} rows; it needs at least {context + horizon} (context + horizon), so move "
-            "its end, or shorten context or horizon."
-        )
-    with_future(table.times, horizon)
-
-
-def _phases(table: Table, parts: Parts, source_rows: int, begins: Mapping[str, Place]) -> tuple[Phase, ...]:
-    """The phases in rows of the stream, from where each begins in the table."""
-    edges = [split_row(table, str(place), f"phase {name!r}") for name, place in begins.items()]
-    for name, first, stop in zip(begins, edges, [*edges[1:], parts.stream.stop], strict=True):
-        if not source_rows <= first < stop:
-            raise OptionError(
-                f"phase {name!r} begins at row {first} and ends before row {stop}; phases are stretches of the target, "
-                f"rows {source_rows} to {parts.stream.stop - 1}, in order of time."
-            )
-    edges = [row - parts.stream.start for row in (*edges, parts.stream.stop)]
-    return tuple(Phase(name, first, stop) for name, first, stop in zip(begins, edges[:-1], edges[1:], strict=True))
+    if forecaster is not None and forecasts is not None:
+        raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
+    brought = forecaster is not None or forecasts is not None
+    asked = Asked.of(source_end, context, horizon, season, unseen, brought, options)
+    table = read_table(Path(data), reading) if isinstance(data, str | os.PathLike) else data
+    lines = None if forecasts is None else ForecastLines.read(Path(forecasts), column)
+    ready = Ready.of(table, asked, forecaster, lines, phases)
+    (found,) = learn_and_follow([ready], asked, progress)
+    return replace(found, title=title or found.title, facts={**found.facts, **(facts or {})})

@@ -1,140 +1,158 @@
-"""Many tables learned from and followed at once: what `study` does, with a series for each id."""
+"""Many series learned from and followed at once: a study for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from ompb import checks
-from ompb.backtest import backtest
-from ompb.errors import OptionError, TooShortError
-from ompb.extras import extra
-from ompb.fitting import calibrate
-from ompb.forecasters import Ridge
-from ompb.inputs import Rows, as_rows, as_series
-from ompb.phases import Phase
+from ompb.by_id import for_each
+from ompb.errors import ForecasterError, InputError, OmpbError, OptionError, TooShortError
+from ompb.inputs import as_series
+from ompb.names import counted, listed, rows_between, said_once
 from ompb.query import AnyForecaster
-from ompb.settings import Settings
 from ompb.sources import calling
-from ompb.studies.parts import UNSEEN_SHARE, unseen_rows
-from ompb.studies.result import Study
-from ompb.times import Times, as_stamp, shown
+from ompb.studies.at_once import Progress, learn_and_follow
+from ompb.studies.ready import Asked, Place, Ready
+from ompb.studies.studies import Studies
+from ompb.tables import ForecastLines, Reading, read_series
+from ompb.tables.contents import name_of
 
-with extra("report", needed_by="ompb.studies"):
-    import polars as pl
-
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+# What can be wrong with one series while the others can be followed: too few rows, or no forecasts of it in a record.
+LEFT_OUT = (TooShortError, ForecasterError)
 
 
 def study_each(
     data: Any,
     *,
-    source_end: str | int,
+    source_end: Place,
     context: int,
     horizon: int,
     season: int | Literal["auto"] | None = "auto",
     forecaster: AnyForecaster | Mapping[Any, AnyForecaster] | None = None,
+    forecasts: str | os.PathLike[str] | None = None,
     unseen: int | float | None = None,
+    column: str | None = None,
+    reading: Reading | None = None,
+    title: str | None = None,
     progress: Progress | None = None,
     **options: Any,
-) -> dict[Any, Study]:
-    """Learn from each series up to ``source_end`` and follow the rest, all of one shape at once.
+) -> Studies:
+    """Learn from each series up to ``source_end`` and follow the rest, all of one shape at once: each as `study` does.
+
+    A series that is too short to be learned from and followed, or that has no recorded forecasts, is left out:
+    ``left_out`` of what is returned says why.
 
     Args:
-        data: tables by id (arrays or frames), or a long frame (unique_id, ds, y).
-        source_end: where the target of each begins: a date, or the number of source rows.
+        data: path of a long table (see `ompb.tables.read_series`), a long frame (unique_id, ds, y), or tables by id:
+            arrays, frames or `ompb.tables.Table`.
+        source_end: where the target of each begins: a date, or the number of its source rows.
         context: rows in a window.
         horizon: rows in a forecast.
         season: rows in a season, None for no season, "auto" to find that of each.
         forecaster: one for all or one for each by id. Without one a ridge regression is fitted to each source less its
             unseen part.
+        forecasts: path of recorded forecasts instead, with a column unique_id (see `ompb.tables.read_forecasts`).
         unseen: rows (int) or share (float) at each source's end that the forecaster was not trained on; 0.25 for the
             built-in one.
+        column: of the recorded forecasts, if it is not found by itself.
+        reading: what to know about the file of ``data``.
+        title: of the report.
         progress: called with (what is being done, steps done, steps in all).
         **options: fields of `ompb.Settings`.
 
     Raises what `study` raises; the message begins with the id of the series.
 
+    >>> import numpy as np
     >>> waves = {name: np.sin(np.arange(400) / pace)[:, None] for pace, name in enumerate(("brisk", "calm"), start=2)}
-    >>> study_each(waves, source_end=300, context=24, horizon=4, season=None)["calm"]
-    Study("'calm', followed by ompb": 100 forecasts of 4 leads, 1 channels; phases: target)
+    >>> found = study_each({**waves, "new": waves["calm"][:9]}, source_end=300, context=24, horizon=4, season=None)
+    >>> found["calm"]
+    Study('calm, followed by ompb': 100 forecasts of 4 leads, 1 channels; phases: target)
+    >>> found
+    Studies('2 series, followed by ompb': 2 series, 1 left out)
     """
-    Settings.of(**options)
-    context, horizon = checks.count("context", context), checks.count("horizon", horizon)
-    tables: dict[Any, Rows] = {}
-    ends: dict[Any, int] = {}
-    ridges: dict[Any, Ridge] = {}
-    for one, table in as_series(data, "data").items():
-        with calling(f"series {one!r}: "):
-            rows = tables[one] = as_rows(table, "data")
-            end = ends[one] = _source_rows(rows, source_end, context + horizon)
-            if forecaster is None:
-                kept = unseen_rows(UNSEEN_SHARE if unseen is None else unseen, end)
-                ridges[one] = Ridge.fit(rows.values[: end - kept], context, horizon)
-    by = ridges if forecaster is None else forecaster
-    calibrators = calibrate(
-        by,
-        {one: _named(rows, slice(0, ends[one])) for one, rows in tables.items()},
-        context=context,
-        horizon=horizon,
-        season=season,
-        unseen=UNSEEN_SHARE if forecaster is None and unseen is None else unseen,
-        times={one: _times(rows)[: ends[one]] for one, rows in tables.items()},
-        progress=partial(progress, "Learning from the sources") if progress else None,
-        **options,
+    if forecaster is not None and forecasts is not None:
+        raise OptionError("both forecasters and recorded forecasts were given; pass one of them.")
+    brought = forecaster is not None or forecasts is not None
+    asked = Asked.of(source_end, context, horizon, season, unseen, brought, options)
+    tables = read_series(Path(data), reading) if isinstance(data, str | os.PathLike) else as_series(data, "data")
+    lines, notes = _lines_of(tables, None if forecasts is None else ForecastLines.read(Path(forecasts), column))
+    series, left_out = _ready(tables, asked, forecaster, lines)
+    every = list(series.values())
+    found = learn_and_follow(every, asked, progress)
+    of = f" of {name_of(Path(data))}" if isinstance(data, str | os.PathLike) else ""
+    return Studies(
+        title=title or f"{len(series)} series{of}, followed by ompb",
+        each=dict(zip(series, found, strict=True)),
+        left_out=left_out,
+        facts=_facts(every, context),
+        notes=(_size(every), *notes, *said_once({one.table.name: one.notes for one in every})),
     )
-    starts = {one: end - context + 1 for one, end in ends.items()}  # so that the first target row has a forecast
-    runs = backtest(
-        calibrators,
-        by,
-        {one: rows.values[starts[one] :] for one, rows in tables.items()},
-        times={one: _times(rows)[starts[one] :] for one, rows in tables.items()},
-        progress=partial(progress, "Following the targets") if progress else None,
+
+
+def _ready(
+    tables: Mapping[Any, Any],
+    asked: Asked,
+    forecaster: AnyForecaster | Mapping[Any, AnyForecaster] | None,
+    lines: Mapping[Any, ForecastLines] | None,
+) -> tuple[dict[Any, Ready], dict[Any, str]]:
+    """The series that can be followed, at least one, and why each of the others cannot."""
+    who: dict[Any, AnyForecaster | None] = (
+        {**for_each("forecaster", forecaster, tables)}
+        if isinstance(forecaster, Mapping)
+        else dict.fromkeys(tables, forecaster)
     )
-    who = "built-in ridge regression" if forecaster is None else "given"
-    return {
-        one: Study.of(
-            run,
-            title=f"{one!r}, followed by ompb",
-            phases=(Phase("target", context - 1, len(run.rows)),),
-            facts={"data": str(one), "forecaster": who, "source": f"{ends[one]} rows"},
-            notes=(f"{tables[one].inserted} missing time stamps inserted.",),
+    series: dict[Any, Ready] = {}
+    problems: dict[Any, OmpbError] = {}
+    for one, table in tables.items():
+        called = f"series {one!r}: "
+        with calling(called):
+            try:
+                if lines is not None and one not in lines:
+                    raise ForecasterError("there are no recorded forecasts of it; bring some.")
+                own = None if lines is None else lines[one]
+                series[one] = Ready.of(table, asked, who[one], own, name=str(one), called=called)
+            except LEFT_OUT as problem:
+                problems[one] = problem
+    if not series:
+        first = next(iter(problems))
+        none = f"none of {len(tables)} series can be followed; " if len(tables) > 1 else ""
+        with calling(f"{none}series {first!r}: "):
+            raise problems[first]
+    return series, {one: str(problem) for one, problem in problems.items()}
+
+
+def _lines_of(
+    tables: Mapping[Any, Any], forecasts: ForecastLines | None
+) -> tuple[dict[Any, ForecastLines] | None, tuple[str, ...]]:
+    """The recorded forecasts of each series that has some, if any were brought, and a note on those of others."""
+    if forecasts is None:
+        return None, ()
+    found = forecasts.by_series()
+    names = {str(one): one for one in tables}
+    unknown = [name for name in found if name not in names]
+    if len(unknown) == len(found):
+        raise InputError(
+            f"The forecasts have unique_id {unknown[0]!r}; the series are {listed(list(names))}. Name them alike."
         )
-        for one, run in runs.items()
+    note = (f"Forecasts of {listed(unknown)} are not used: there is no such series.",) if unknown else ()
+    return {one: found[name] for name, one in names.items() if name in found}, note
+
+
+def _facts(series: Sequence[Ready], context: int) -> dict[str, str]:
+    """For the report: what is true of all series."""
+    words = sorted({one.parts.forecaster for one in series})
+    return {
+        "series": f"{len(series)}: {listed([one.table.name for one in series])}",
+        "forecaster": words[0] if len(words) == 1 else f"{words[0].split(',')[0]}, one for each series",
+        "source": rows_between([one.parts.source.stop - one.parts.source.start for one in series]),
+        "target": rows_between([one.parts.stream.stop - one.parts.stream.start - context + 1 for one in series]),
     }
 
 
-def _source_rows(rows: Rows, source_end: str | int, least: int) -> int:
-    """How many rows lie before the source's end; rows at or after a date lie behind it."""
-    count, place = len(rows.values), as_stamp(source_end, "source_end") if _is_date(source_end) else int(source_end)
-    if not isinstance(place, int):
-        if rows.times is None or rows.times.dtype.kind != "M":
-            raise OptionError(f"source_end = {source_end!r} is a date, and the rows have none; pass a number of rows.")
-        place = int(np.searchsorted(rows.times, place))
-    if not 0 < place < count:
-        span = "" if rows.times is None else f", or a date after {shown(rows.times[0])}, up to {shown(rows.times[-1])}"
-        raise OptionError(
-            f"source_end = {source_end!r} does not split the {count} rows in two; pass 1 to {count - 1} rows{span}."
-        )
-    if place < least:
-        raise TooShortError(
-            f"the source has {place} rows; it needs at least {least} (context + horizon), so move its end, or shorten "
-            "context or horizon."
-        )
-    return place
-
-
-def _is_date(place: str | int) -> bool:
-    return isinstance(place, str) and not place.strip().isdigit()
-
-
-def _named(rows: Rows, part: slice) -> pl.DataFrame:
-    return pl.DataFrame(rows.values[part], schema=list(rows.names), orient="row")
-
-
-def _times(rows: Rows) -> Times:
-    """Row numbers where there are no times."""
-    return np.arange(len(rows.values)) if rows.times is None else rows.times
+def _size(series: Sequence[Ready]) -> str:
+    rows = rows_between([len(one.table.values) for one in series])
+    inserted = [one.inserted for one in series if one.inserted]
+    where = f" in {len(inserted)} of them" if inserted else ""
+    return f"{len(series)} series of {rows}, {counted(sum(inserted), 'missing time stamp')} inserted{where}."

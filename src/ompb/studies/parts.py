@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ompb import checks
-from ompb.errors import ForecasterError, OptionError
+from ompb.errors import ForecasterError, OptionError, TooShortError
 from ompb.extras import extra
+from ompb.fitting import Order
 from ompb.forecasters import Recorded, Ridge
 from ompb.query import AnyForecaster
-from ompb.tables import Table, read_forecasts
-from ompb.tables.contents import readable
+from ompb.tables import ForecastLines, Table
 from ompb.types import Floats
 
 with extra("report", needed_by="ompb.study"):
@@ -26,12 +24,11 @@ UNSEEN_SHARE = 0.25  # of the source, on which the built-in forecaster is not tr
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The two parts of a table, as slices of its rows, and a forecaster for each."""
+    """The two parts of a table, as slices of its rows, and the forecaster of both."""
 
     source: slice
     stream: slice  # with the context - 1 source rows that fill the first window
-    on_source: AnyForecaster
-    on_stream: AnyForecaster
+    by: AnyForecaster
     unseen: int | None
     forecaster: str  # in words
     notes: tuple[str, ...] = ()
@@ -49,64 +46,65 @@ class Parts:
 def choose(
     table: Table,
     source_rows: int,
-    context: int,
-    horizon: int,
+    order: Order,
     forecaster: AnyForecaster | None,
-    forecasts: str | os.PathLike[str] | None,
-    unseen: int | float | None,
-    column: str | None,
+    forecasts: ForecastLines | None,
 ) -> Parts:
     """With the given forecaster, with recorded forecasts, or with the built-in ridge."""
-    source, stream = slice(0, source_rows), slice(source_rows - context + 1, len(table.values))
+    source, stream = slice(0, source_rows), slice(source_rows - order.context + 1, len(table.values))
     if forecasts is not None:
-        if forecaster is not None:
-            raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
-        return _brought(table, source, stream, context, horizon, Path(forecasts), unseen, column)
+        return _brought(table, source, stream, order, forecasts)
     if isinstance(forecaster, Recorded) and forecaster.times is None:
         raise OptionError(
             "Recorded forecasts without times count from the first row of one part and serve no other; give them "
             "times, or pass the path of a table of them as forecasts=."
         )
+    kept = unseen_rows(order.unseen, source_rows)
     if forecaster is not None:
-        kept = None if unseen is None else unseen_rows(unseen, source_rows)
-        return Parts(source, stream, forecaster, forecaster, kept, f"the given {type(forecaster).__name__}")
-    kept = unseen_rows(UNSEEN_SHARE if unseen is None else unseen, source_rows)
-    rows = pl.DataFrame(table.values[: source_rows - kept], schema=list(table.channels), orient="row")  # with names
-    ridge = Ridge.fit(rows, context, horizon)
-    trained = f"built-in ridge regression, trained on the first {source_rows - kept} rows, then frozen"
-    return Parts(source, stream, ridge, ridge, kept, trained)
+        return Parts(source, stream, forecaster, kept, f"the given {type(forecaster).__name__}")
+    trained = source_rows - (kept or 0)
+    rows = pl.DataFrame(table.values[:trained], schema=list(table.channels), orient="row")  # with names
+    ridge = Ridge.fit(rows, order.context, order.horizon)
+    words = f"built-in ridge regression, trained on the first {trained} rows, then frozen"
+    return Parts(source, stream, ridge, kept, words)
 
 
-def unseen_rows(unseen: Any, source_rows: int) -> int:
-    """Rows at the source's end, from a number of rows or a share of the source.
+def as_unseen(unseen: Any) -> int | float:
+    """A number of rows (int) or a share of the source (float), checked.
+
+    >>> as_unseen(500.0), as_unseen(0.25)
+    (500, 0.25)
+    """
+    accepted = "rows at the end of the source (500), or a share of it (0.25)"
+    wanted = checks.number("unseen", unseen, accepted, 0, checks.MOST, ends=(False, False))
+    if wanted >= 1 and wanted != int(wanted):
+        raise checks.refuse("unseen", unseen, accepted)
+    return int(wanted) if wanted >= 1 else wanted
+
+
+def unseen_rows(unseen: int | float | None, source_rows: int) -> int | None:
+    """Rows at the source's end; None if it is not known what the forecaster has seen.
 
     >>> unseen_rows(500, 2000), unseen_rows(0.25, 2000)
     (500, 500)
     """
-    accepted = f"rows that leave some of the {source_rows} source rows (500), or a share of them (0.25)"
-    wanted = checks.number("unseen", unseen, accepted, 0, source_rows, ends=(False, False))
-    rows = round(wanted * source_rows) if wanted < 1 else wanted
-    if not 0 < rows < source_rows or rows != int(rows):
-        raise checks.refuse("unseen", unseen, accepted)
-    return int(rows)
+    if unseen is None:
+        return None
+    rows = unseen if isinstance(unseen, int) else round(unseen * source_rows)
+    if not 0 < rows < source_rows:
+        raise TooShortError(
+            f"the source has {source_rows} rows, and unseen = {unseen} leaves one side of it empty; pass another "
+            "number of rows (500), or a share (0.25)."
+        )
+    return rows
 
 
-def _brought(
-    table: Table,
-    source: slice,
-    stream: slice,
-    context: int,
-    horizon: int,
-    path: Path,
-    unseen: int | float | None,
-    column: str | None,
-) -> Parts:
+def _brought(table: Table, source: slice, stream: slice, order: Order, forecasts: ForecastLines) -> Parts:
     """As much of both parts as the recorded forecasts cover."""
-    read = read_forecasts(path, table, horizon, column)
+    read = forecasts.of(table, order.horizon)
     recorded = read.forecasts
-    first, last = _covered(recorded, source.stop, horizon)
-    source = slice(max(0, first - context + 1), source.stop)
-    forecaster = Recorded(recorded, table.times)
+    first, last = _covered(recorded, source.stop, order.horizon)
+    source = slice(max(0, first - order.context + 1), source.stop)
     notes = [*read.notes]
     if source.start:
         notes.append(f"The forecasts begin at {table.shown(first)}: {source.start} source rows are not used.")
@@ -115,10 +113,9 @@ def _brought(
     return Parts(
         source=source,
         stream=stream,
-        on_source=forecaster,
-        on_stream=forecaster,
-        unseen=None if unseen is None else unseen_rows(unseen, source.stop - source.start),
-        forecaster=f"forecasts recorded in {readable(path.name)}",
+        by=Recorded(recorded, table.times),
+        unseen=unseen_rows(order.unseen, source.stop - source.start),
+        forecaster=f"forecasts recorded in {forecasts.name}",
         notes=tuple(notes),
     )
 

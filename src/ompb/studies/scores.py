@@ -7,7 +7,7 @@ between both sides. Errors and widths are in source standard deviations.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,19 @@ def score_phase(run: Run, references: Mapping[str, Floats], phase: Phase) -> lis
     others = [errors(name, forecast) for name, forecast in {BARE: run.base, **references}.items()]
     only_ours: dict[str, Any] = _interval_scores(run, inside, outcome) | _means_at_origins(run, phase)
     return [*others, dataclasses.replace(errors(OMPB, run.mean), **only_ours)]
+
+
+def mean_scores(lines: Sequence[PhaseScores]) -> PhaseScores:
+    """The mean of every score of one forecaster over series, of which it is known in some.
+
+    >>> mean_scores([PhaseScores("ompb", 1.0, 2.0), PhaseScores("ompb", 3.0, float("nan"))])
+    PhaseScores(name='ompb', mae=2.0, mse=2.0, coverage80=None, width80=None, coverage95=None, ...)
+    """
+    means: dict[str, Any] = {}
+    for field in dataclasses.fields(PhaseScores)[1:]:
+        found = [value for line in lines if (value := getattr(line, field.name)) is not None]
+        means[field.name] = float(known_mean(np.asarray(found))) if found else None
+    return PhaseScores(lines[0].name, **means)
 
 
 def _interval_scores(run: Run, inside: NDArray[np.bool_], outcome: Floats) -> dict[str, float]:

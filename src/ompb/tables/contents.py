@@ -57,16 +57,21 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def name_of(path: str | Path) -> str:
+    """A file as results call it."""
+    return "standard input" if str(path) == STDIN else readable(Path(path).name)
+
+
 def _bytes(path: str | Path) -> tuple[str, bytes]:
     """The file's name and all it holds."""
     if str(path) == STDIN:
-        return "standard input", sys.stdin.buffer.read()
+        return name_of(path), sys.stdin.buffer.read()
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{readable(str(path))!r} is a folder; name one file in it.")
     if not path.is_file():
         raise InputError(f"There is no file {readable(str(path))!r}; check the path.")
-    return readable(path.name), path.read_bytes()
+    return name_of(path), path.read_bytes()
 
 
 def _unpacked(name: str, content: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,22 +50,48 @@ def read_forecasts(path: str | Path, table: Table, horizon: int, column: str | N
     rows of the table, so pass one without gaps (see ``regular``). Leads beyond the horizon, and series that the table
     does not have, are left out and noted.
     """
-    contents = read_contents(path)
-    name = _forecast_column(contents, column)
-    frame, channel, notes = _of_channels(contents.frame, table)
-    known = with_future(table.times, horizon)
-    origin, _ = _positions(frame, CUTOFF, table, table.times)
-    place, beyond = _positions(frame, TIME, table, known)
-    lead = np.where(beyond, horizon + 1, place - origin)
-    _require_later(frame, lead)
-    kept = lead <= horizon
-    if not kept.all():
-        notes += (f"{contents.name}: leads beyond the horizon of {horizon} are left out ({int((~kept).sum())} lines).",)
-    forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
-    cells = np.ravel_multi_index((origin[kept], lead[kept] - 1, channel[kept]), forecasts.shape)
-    _require_distinct(frame.filter(kept), cells)
-    forecasts.flat[cells] = numbers(frame[name], decimal=contents.decimal)[kept]
-    return RecordedTable(forecasts, notes)
+    return ForecastLines.read(path, column).of(table, horizon)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForecastLines:
+    """The lines of a file of forecasts, or those of one series."""
+
+    name: str  # of the file
+    frame: pl.DataFrame
+    column: str  # of the forecasts
+    decimal: str = "."
+
+    @classmethod
+    def read(cls, path: str | Path, column: str | None = None) -> ForecastLines:
+        """All of a file; what it has to hold, `read_forecasts` says."""
+        contents = read_contents(path)
+        return cls(contents.name, contents.frame, _forecast_column(contents, column), contents.decimal)
+
+    def by_series(self) -> dict[str, ForecastLines]:
+        """Those of each series, by its unique_id."""
+        require_column(self.frame, ID)
+        frame = self.frame.with_columns(pl.Series(ID, identities(self.frame[ID])))
+        parts = frame.partition_by(ID, maintain_order=True, include_key=False, as_dict=True)
+        return {str(one): replace(self, frame=part) for (one,), part in parts.items()}
+
+    def of(self, table: Table, horizon: int) -> RecordedTable:
+        """As an array beside the rows of a table."""
+        frame, channel, notes = _of_channels(self.frame, table)
+        known = with_future(table.times, horizon)
+        origin, _ = _positions(frame, CUTOFF, table, table.times)
+        place, beyond = _positions(frame, TIME, table, known)
+        lead = np.where(beyond, horizon + 1, place - origin)
+        _require_later(frame, lead)
+        kept = lead <= horizon
+        if not kept.all():
+            left = int((~kept).sum())
+            notes += (f"{self.name}: leads beyond the horizon of {horizon} are left out ({left} lines).",)
+        forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
+        cells = np.ravel_multi_index((origin[kept], lead[kept] - 1, channel[kept]), forecasts.shape)
+        _require_distinct(frame.filter(kept), cells)
+        forecasts.flat[cells] = numbers(frame[self.column], decimal=self.decimal)[kept]
+        return RecordedTable(forecasts, notes)
 
 
 def _forecast_column(contents: Contents, column: str | None) -> str:

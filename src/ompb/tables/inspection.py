@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -33,8 +34,8 @@ class Inspection:
     command: str  # empty if the table is too short for one
 
 
-def inspect(table: Table, path: str | Path, reading: Reading) -> Inspection:
-    """Look at a table that was read from ``path`` by ``reading``."""
+def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool = False) -> Inspection:
+    """Look at a table that was read from ``path`` by ``reading``, its series ``together`` if it is long."""
     table = _without_empty(table)
     full, inserted = regular(table)
     season = find_season(full.values)
@@ -45,12 +46,14 @@ def inspect(table: Table, path: str | Path, reading: Reading) -> Inspection:
         "times": _times(table),
         "gaps": _gaps(table, full, inserted),
         "targets": listed(table.channels),
+        "followed": "as channels of one system" if together else "",
         "known ahead": "" if table.future is None else listed(table.future.names),
         "missing": _missing(table),
-        "season": _season(season, full),
+        "season": season_in_words(season, full),
     }
     codes = tuple(code for code in missing_codes(full) if code not in reading.missing)
-    command = _command(full, season, path, replace(reading, missing=(*reading.missing, *codes)))
+    reading = replace(reading, missing=(*reading.missing, *codes))
+    command = propose(full, season, path, reading, ["--together"] if together else [])
     return Inspection({key: text for key, text in facts.items() if text}, table.notes, suspicions(full), command)
 
 
@@ -65,15 +68,15 @@ def _without_empty(table: Table) -> Table:
 
 def _times(table: Table) -> str:
     span = f"{table.time_name!r}, {table.shown(0)} to {table.shown(-1)}"
-    step = f", every {_step(table.grid)}" if table.grid is not None else ""
+    step = f", every {step_in_words(table.grid)}" if table.grid is not None else ""
     clock = f", clock: {table.clock}" if table.clock.known else ""
     return f"{span}{step}{clock}"
 
 
-def _step(grid: Grid) -> str:
+def step_in_words(grid: Grid) -> str:
     """A step in words, after "every".
 
-    >>> _step(Grid(900_000_000, "us")), _step(Grid(1, "month end")), _step(Grid(5, "row"))
+    >>> step_in_words(Grid(900_000_000, "us")), step_in_words(Grid(1, "month end")), step_in_words(Grid(5, "row"))
     ('15 minutes', 'month end', '5 (whole numbers)')
     """
     if grid.unit == "row":
@@ -118,7 +121,8 @@ def _missing(table: Table) -> str:
     return listed(parts) if parts else "none"
 
 
-def _season(season: int | None, table: Table) -> str:
+def season_in_words(season: int | None, table: Table) -> str:
+    """Rows in a season, and how long they last."""
     if season is None:
         return "none found"
     if table.grid is None or table.grid.unit != "us":
@@ -127,15 +131,15 @@ def _season(season: int | None, table: Table) -> str:
     return f"{season} rows ({length if length[0].isdigit() else f'1 {length}'})"
 
 
-def _command(table: Table, season: int | None, path: str | Path, reading: Reading) -> str:
-    """One that ``ompb run`` would take, with three quarters of the rows as source."""
+def propose(table: Table, season: int | None, path: str | Path, reading: Reading, further: Sequence[str] = ()) -> str:
+    """A command that ``ompb run`` would take, with three quarters of the rows as source."""
     source = int(SOURCE_SHARE * len(table.values))
     context, horizon = sizes(source, season)
     if not horizon:
         return ""
     options = [text for field in fields(reading) for text in _option(field.name, getattr(reading, field.name))]
     place = str(source) if table.times.dtype.kind == "i" else table.shown(source)
-    words = ["ompb", "run", str(path), *options, "--source-end", place]
+    words = ["ompb", "run", str(path), *options, *further, "--source-end", place]
     return shlex.join([*words, "--context", str(context), "--horizon", str(horizon)])
 
 

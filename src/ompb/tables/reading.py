@@ -1,9 +1,8 @@
-"""A file as a table: cells, columns, times and steps, one after the other."""
+"""A file as tables: cells, columns, times and steps, one after the other."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,19 +11,18 @@ from numpy.typing import NDArray
 
 from ompb.errors import InputError, TimeOrderError
 from ompb.extras import extra
-from ompb.frames import distinct, pivoted
+from ompb.frames import distinct
 from ompb.names import counted
 from ompb.tables.cells import numbers
 from ompb.tables.clock import Clock
-from ompb.tables.contents import Contents, read_contents
-from ompb.tables.layout import Layout, chosen, recognise
+from ompb.tables.contents import read_contents
+from ompb.tables.layout import Layout, recognise
 from ompb.tables.options import Reading
+from ompb.tables.sheet import Sheet
 from ompb.tables.stamps import Stamps, stamps_of
-from ompb.tables.steps import Placed, placed
-from ompb.tables.table import Covariates, Table
+from ompb.tables.table import Table
 from ompb.tables.time_column import called
 from ompb.times import Times
-from ompb.types import Floats
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -57,7 +55,22 @@ def read_table(path: str | Path, reading: Reading | None = None, *, even: bool =
     array([[ 5.5,  nan],
            [ 6. , -1. ]])
     """
-    reading = reading or Reading()
+    return _sheet(path, reading or Reading()).table(even=even)
+
+
+def read_series(path: str | Path, reading: Reading | None = None, *, together: bool = False) -> dict[str, Table]:
+    """Each series of a file, by name, on even steps of its own.
+
+    A wide table is one series, of all its channels, called as the file. A long one has a series of one channel for each
+    id; ``together``, or where there is one id only, it is one series whose channels they are, as `read_table` has it.
+    """
+    sheet = _sheet(path, reading or Reading())
+    if together or len(sheet.names) < 2:
+        return {sheet.name: sheet.table()}
+    return sheet.series()
+
+
+def _sheet(path: str | Path, reading: Reading) -> Sheet:
     contents = read_contents(path, reading.sep, reading.decimal)
     frame = _without_empty(contents.frame)
     layout = recognise(frame, reading, contents.decimal)
@@ -66,9 +79,25 @@ def read_table(path: str | Path, reading: Reading | None = None, *, even: bool =
     frame = frame.select(*dict.fromkeys((layout.time, *layout.ids, *layout.channels, *layout.future)))
     frame, notes = _without_copies(frame) if reading.timezone is None else (frame, ())  # an hour may come twice
     frame, stamps = _forward(frame, layout.time)
-    table = _table(contents, frame, stamps, layout, reading)
-    table = replace(table, notes=(*layout.notes, *notes, *table.notes))
-    return _placed(table, reading.freq) if even else table
+    labels = _labels(frame, layout.ids) if layout.ids else None
+    clock = Clock.of(stamps, reading.timezone)
+    times = clock.rows(stamps, None if labels is None else distinct(labels)[1])
+    order, said = _order(times, labels, layout, clock)
+    cells = {
+        name: numbers(frame[name], reading.missing, contents.decimal, flags=name in layout.future)[order]
+        for name in (*layout.channels, *layout.future)
+    }
+    return Sheet(
+        name=contents.name,
+        kind=f"{contents.kind}; {layout}",
+        layout=layout,
+        reading=reading,
+        clock=clock,
+        times=times[order],
+        cells=cells,
+        labels=[labels[row] for row in order] if labels is not None else [],
+        notes=(*layout.notes, *notes, *said),
+    )
 
 
 def identities(column: pl.Series) -> list[str]:
@@ -78,42 +107,6 @@ def identities(column: pl.Series) -> list[str]:
         row = int(texts.is_null().arg_max() or 0)
         raise InputError(f"Column {column.name!r} is empty in data row {row + 1}; name the series of that row.")
     return texts.to_list()
-
-
-def _table(contents: Contents, frame: pl.DataFrame, stamps: Stamps, layout: Layout, reading: Reading) -> Table:
-    """All but the steps."""
-    labels = _labels(frame, layout.ids) if layout.ids else None
-    clock = Clock.of(stamps, reading.timezone)
-    times = clock.rows(stamps, None if labels is None else distinct(labels)[1])
-    order, notes = _order(times, labels, layout, clock)
-    times = times[order]
-    cells = {
-        name: numbers(frame[name], reading.missing, contents.decimal, flags=name in layout.future)[order]
-        for name in (*layout.channels, *layout.future)
-    }
-    table = Table(np.empty((0, 0)), times, (), layout.time, contents.name, f"{contents.kind}; {layout}", notes, clock)
-    if labels is None:
-        future = {name: cells[name] for name in layout.future}
-        values = np.stack([cells[name] for name in layout.channels], axis=1)
-        return replace(table, values=values, channels=layout.channels, future=_covariates(future))
-    return _from_long(table, cells, [labels[row] for row in order], layout, reading)
-
-
-def _from_long(table: Table, cells: dict[str, Floats], labels: list[str], layout: Layout, reading: Reading) -> Table:
-    """One channel for each series, and a covariate of its own for each of them."""
-    values, names, times = pivoted(labels, table.times, cells[layout.channels[0]])
-    wanted = chosen(names, reading, (*layout.channels, *layout.unused))
-    places = [names.index(name) for name in wanted]
-    future = {
-        f"{column} of {names[place]}": pivoted(labels, table.times, cells[column])[0][:, place]
-        for column in layout.future
-        for place in places
-    }
-    return replace(table, values=values[:, places], channels=wanted, times=times, future=_covariates(future))
-
-
-def _covariates(columns: dict[str, Floats]) -> Covariates | None:
-    return Covariates(np.stack(list(columns.values()), axis=1), tuple(columns)) if columns else None
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
@@ -166,20 +159,3 @@ def _said_twice(stamp: object, count: int, of: str, times: Times, clock: Clock, 
         )
     series = ", or name the column that tells several series apart with --id" if wide else ""
     return f"{fault}; keep one row for each time{series}."
-
-
-def _placed(table: Table, freq: str | None) -> Table:
-    """The table with its times on even steps."""
-    if len(table.times) < 2:
-        return table
-    found: Placed = placed(table.times, freq, called(table.time_name))
-    notes = table.notes
-    if found.rows:
-        span = timedelta(microseconds=found.moved)
-        notes = (*notes, f"{counted(found.rows, 'time')} rounded to steps of {found.grid}, by {span} at most.")
-    if freq is None and found.grid.unit == "business day":
-        notes = (
-            *notes,
-            "No time falls on a weekend: rows are counted in business days, and a holiday is a missing row.",
-        )
-    return replace(table, times=found.times, grid=found.grid, moved=found.moved, notes=notes)
