@@ -84,6 +84,16 @@ def product(left: Array, right: Array) -> Array:
     return namespace(left).matmul(left, right)
 
 
+def at_least(values: Array, least: float) -> Array:
+    """No value below ``least``; other libraries than NumPy would send their device a number for it each time."""
+    return np.maximum(values, least) if type(values) is np.ndarray else values.clip(min=least)
+
+
+def at_most(values: Array, most: float) -> Array:
+    """No value above ``most``, likewise."""
+    return np.minimum(values, most) if type(values) is np.ndarray else values.clip(max=most)
+
+
 def has_none(marked: Array) -> bool:
     """Whether no place is marked, where that can be asked in no time: on an accelerator nobody waits for the answer.
 

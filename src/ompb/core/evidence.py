@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, contiguous, dot, has_none, namespace, quantile, zeros
+from ompb.core.arrays import Array, at_least, contiguous, dot, has_none, namespace, quantile, zeros
 from ompb.core.members.memory import Memory
 from ompb.shapes import Shape
 
@@ -52,7 +52,7 @@ class Usual:
         spreads = []
         for span in memory.spans:
             gaps = mean_square(span.pooled_forecasts(rows) - base)
-            spreads.append(xp.maximum(quantile(gaps, RARE), LEAST))
+            spreads.append(at_least(quantile(gaps, RARE), LEAST))
         return cls(contiguous(xp.stack(spreads, axis=-1)))
 
 
@@ -115,7 +115,7 @@ class Evidence:
         if has_none(novelty > 1):
             return None
         power = self.options.power * self.options.fade / (self.options.fade + state.heard)
-        return -power * xp.log(xp.maximum(novelty, 1.0))
+        return -power * xp.log(at_least(novelty, 1.0))
 
 
 def mean_square(gaps: Array) -> Array:

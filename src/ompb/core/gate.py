@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, dot, has_none, namespace, over_series, tiny, zeros
+from ompb.core.arrays import Array, at_least, dot, has_none, namespace, over_series, tiny, zeros
 from ompb.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -183,7 +183,7 @@ class Gate:
         xp = namespace(loss)
         least = xp.min(loss, axis=-1)
         nothing = tiny(loss)
-        smooth = caution * least / xp.maximum(rows, nothing) + nothing
+        smooth = caution * least / at_least(rows, nothing) + nothing
         if ruled_out is not None:
             loss = loss + ruled_out
             least = xp.min(loss, axis=-1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, has_none, namespace, zeros
+from ompb.core.arrays import Array, at_least, has_none, namespace, zeros
 from ompb.core.ledger import Page
 from ompb.shapes import Shape
 
@@ -79,4 +79,4 @@ class Guard:
     def _off(self, values: Array, mean: Array, sd: Array) -> Array:
         """Cells (N,) far from their forecast; a missing one is not."""
         xp = namespace(values)
-        return xp.abs(values - mean) > self.options.threshold * xp.maximum(sd, 1.0)
+        return xp.abs(values - mean) > self.options.threshold * at_least(sd, 1.0)

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, dot, has_all, namespace, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, namespace, zeros
 from ompb.normal import gaussian_half_width
 from ompb.shapes import Shape, Tagged
 
@@ -109,13 +109,13 @@ class IntervalRule(Tagged, ABC):
         own = matured.error * matured.error * matured.shrink
         if not has_all(matured.observed):
             own = xp.where(matured.observed > 0, own, self._as_others(state, matured, own))
-        return xp.maximum(state.variance + share * (own - state.variance), FLOOR)
+        return at_least(state.variance + share * (own - state.variance), FLOOR)
 
     def _as_others(self, state: IntervalState, matured: Matured, own: Array) -> Array:
         """What a lead without a label has probably erred, (N, H): as the others did, relative to their variance."""
         xp = namespace(own)
         leads = xp.sum(matured.observed, axis=-1)
-        ratio = xp.sum(matured.observed * own / state.variance, axis=-1) / xp.maximum(leads, 1.0)
+        ratio = xp.sum(matured.observed * own / state.variance, axis=-1) / at_least(leads, 1.0)
         return state.variance * xp.where(leads > 0, ratio, 1.0)[:, None]
 
 
@@ -184,11 +184,11 @@ class Conformal(IntervalRule, tag="conformal"):
         xp = namespace(share)
         excess = share - heard[:, None, None] * self.tail
         moved = state.log_factor + xp.matmul(self._pull, excess)
-        rows = xp.minimum(state.rows + matured.observed, self._most_rows)
+        rows = at_most(state.rows + matured.observed, self._most_rows)
         return ConformalState(
             variance=self.next_variance(state, matured, 1 / rows),
             rows=rows,
-            log_factor=xp.maximum(xp.minimum(moved, REACH), -REACH),
+            log_factor=at_least(at_most(moved, REACH), -REACH),
         )
 
 
@@ -197,7 +197,7 @@ def shares_outside(matured: Matured) -> tuple[Array, Array]:
     xp = namespace(matured.error)
     off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
     leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
-    each = matured.observed / xp.maximum(leads, 1.0)[:, None]
+    each = matured.observed / at_least(leads, 1.0)[:, None]
     half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
     outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
-    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], xp.minimum(leads, 1.0)
+    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], at_most(leads, 1.0)

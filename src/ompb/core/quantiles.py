@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, at_least, at_most, namespace
 from ompb.core.intervals import LEVELS, REACH
 from ompb.normal import gaussian_half_width
 
@@ -55,7 +55,7 @@ class OwnShape:
         least = LEAST * xp.sqrt(source_variance)
         scale = xp.maximum((slopes[:, 0, SCALE_AT] + slopes[:, 1, SCALE_AT]) / 2, least + math.ulp(0.0))
         shape = slopes / scale[:, None, None]
-        return scale, xp.maximum(xp.minimum(shape, math.exp(REACH)), math.exp(-REACH))
+        return scale, at_least(at_most(shape, math.exp(REACH)), math.exp(-REACH))
 
 
 def _linear(z: float, knots: list[float]) -> list[float]:

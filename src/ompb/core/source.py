@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, at_least, namespace
 from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.evidence import Usual
@@ -62,4 +62,4 @@ class SourceLearner:
     def base_variance(self) -> Array:
         """Mean squared error of the bare forecaster, (N, H)."""
         xp = namespace(self._squared)
-        return xp.maximum(self._squared / xp.where(self._known > 0, self._known, 1.0), LEAST_VARIANCE)
+        return at_least(self._squared / xp.where(self._known > 0, self._known, 1.0), LEAST_VARIANCE)

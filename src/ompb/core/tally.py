@@ -14,7 +14,7 @@ ones, and c.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, namespace, tiny, zeros
+from ompb.core.arrays import Array, at_least, namespace, tiny, zeros
 
 
 def empty(like: Array, compared: int) -> Array:
@@ -55,5 +55,5 @@ def losses(sums: Array, values: Array, counted: Array) -> Array:
     counted = counted[:, None]
     off = (values - sums[:, -1])[:, None]
     total = sums[:, compared:-1] + off * (off * counted - 2 * sums[:, :compared])
-    share = xp.where(counted > 0, 1 / xp.maximum(counted, tiny(counted)), 0.0)
-    return share * xp.maximum(total, 0.0)  # rounding may have put it below 0
+    share = xp.where(counted > 0, 1 / at_least(counted, tiny(counted)), 0.0)
+    return share * at_least(total, 0.0)  # rounding may have put it below 0

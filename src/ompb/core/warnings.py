@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, dot, has_none, namespace, over_series, reshaped, tiny, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_none, namespace, over_series, reshaped, tiny, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.shapes import LARGEST, Shape
@@ -147,9 +147,8 @@ class Warnings:
 
         A sum in time order takes no error that comes late.
         """
-        xp = namespace(error)
         rise = dot(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
-        erring = xp.maximum(state.erring + xp.minimum(rise, MOST), 0.0)
+        erring = at_least(state.erring + at_most(rise, MOST), 0.0)
         return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 
     def issue(
@@ -187,7 +186,7 @@ class Warnings:
         if state.calm and has_none(above):
             return after
         off[:, 0] = xp.abs(off[:, 0])
-        off[:, 1] = xp.maximum((ratio / GAUSSIAN) ** 2 - 1, 0.0)  # mean square beyond that of errors as issued
+        off[:, 1] = at_least((ratio / GAUSSIAN) ** 2 - 1, 0.0)  # mean square beyond that of errors as issued
         return self._warned(after, row, state.record.excess(signals), above, off)
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:

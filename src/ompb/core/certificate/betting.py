@@ -24,7 +24,7 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ompb.core.arrays import Array, dot, namespace
+from ompb.core.arrays import Array, at_least, dot, namespace
 
 # Small lambdas serve many losses, large ones few or small losses; beyond 2 a guess has to be too high to be of use.
 GRID = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.9)
@@ -52,7 +52,7 @@ class Stakes(NamedTuple):
 @lru_cache(maxsize=16)
 def _stakes(xp: Any, dtype: Any, device: Any) -> Stakes:
     stake = xp.asarray(GRID, dtype=dtype, device=device)
-    return Stakes(stake, xp.full_like(stake, -math.log(len(GRID))), xp.maximum(1 - MOST_AT_STAKE / stake, 0.0))
+    return Stakes(stake, xp.full_like(stake, -math.log(len(GRID))), at_least(1 - MOST_AT_STAKE / stake, 0.0))
 
 
 def shortfalls(losses: Array, guesses: Array) -> Array:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, contiguous, namespace, reshaped
+from ompb.core.arrays import Array, at_most, contiguous, namespace, reshaped
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -115,10 +115,9 @@ def bounded(gap: Array, tau: Array | float, mode: DisagreementMode) -> Array:
 
     The unclipped mode leaves [0, 1] and is a diagnostic only.
     """
-    xp = namespace(gap)
     scaled = gap / tau**2
     if mode == "clipped":
-        return xp.minimum(scaled, 1.0)
+        return at_most(scaled, 1.0)
     if mode == "normalised":
         return scaled / (1 + scaled)
     return scaled

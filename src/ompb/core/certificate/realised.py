@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, namespace, over_series, reshaped, zeros
+from ompb.core.arrays import Array, at_least, namespace, over_series, reshaped, zeros
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
 from ompb.shapes import Shape
@@ -92,7 +92,7 @@ class RealisedRisks:
         if due > 0:
             state = self._judge(state, first, due - first)
         total, count = (state.before[:, i] + xp.sum(state.block[:, i], axis=-1) for i in (0, 1))
-        outcomes = xp.maximum(count, 1.0)
+        outcomes = at_least(count, 1.0)
         price = xp.full_like(total, 1 + math.log(1 / delta))
         upper = upper_mean(price, state.shortfall / horizon, outcomes / horizon)
         mean = total / outcomes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ompb.core.arrays import Array, namespace, quantile
+from ompb.core.arrays import Array, at_least, namespace, quantile
 from ompb.core.certificate.disagreement import gaps
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.shapes import Shape
@@ -35,7 +35,7 @@ class Scales:
         # the expected pair even where pairs are drawn: a few draws of a mixture mostly choose the same voice twice
         expected = gaps(statistics, reader.expected_pair(belief))[..., 0]
         tau_d = tau_d_factor * xp.sqrt(quantile(expected, TAU_D_QUANTILE, known))
-        return cls(xp.maximum(tau_y, LEAST_SCALE), xp.maximum(tau_d, LEAST_SCALE))
+        return cls(at_least(tau_y, LEAST_SCALE), at_least(tau_d, LEAST_SCALE))
 
 
 def proxy(risks: Array, tau: Array | float) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, product
+from ompb.core.arrays import Array, at_least, contiguous, namespace, product
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.sums import Sums
@@ -111,5 +111,5 @@ class _HeadLearner(Learner):
         # mean (r - phi^T u)^2 = mean r^2 - 2 u^T mean(phi r) + u^T G u, with u = T^T v
         raw = xp.matmul(whitening, weights)
         fit = xp.sum(2 * raw * cross - xp.matmul(gram, raw) * raw, axis=1)
-        noise = xp.maximum(self.sums.mean_square() - fit, LEAST_NOISE)
+        noise = at_least(self.sums.mean_square() - fit, LEAST_NOISE)
         return SourceHead(contiguous(whitening), contiguous(weights.mT), contiguous(noise))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ompb.core.arrays import Array, namespace, reshaped
+from ompb.core.arrays import Array, at_least, namespace, reshaped
 from ompb.core.features import FeatureMap
 from ompb.core.members.memory import Span, fit_span
 
@@ -59,4 +59,4 @@ def _errors(span: Span, rows: Array, outcomes: Array, origins: list[int]) -> lis
     squared = xp.where(known, truth - said, 0.0) ** 2
     cells = xp.astype(known, rows.dtype)
     total, count = (xp.sum(reshaped(part, (series, -1)), axis=1) for part in (squared, cells))
-    return [float(one) for one in total / xp.maximum(count, 1.0)]
+    return [float(one) for one in total / at_least(count, 1.0)]

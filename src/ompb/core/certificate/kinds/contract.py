@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, at_least, namespace
 from ompb.shapes import Tagged
 
 # The constant in ln(C0 sqrt(m) / delta).
@@ -55,7 +55,7 @@ def predictable_spread(losses: Array, factor: float) -> tuple[Array, Array]:
     """
     xp = namespace(losses)
     index = xp.arange(losses.shape[-1], dtype=losses.dtype, device=losses.device)
-    rate = xp.maximum(1 / (index + 2), RATE)
+    rate = at_least(1 / (index + 2), RATE)
     mean = before_each(losses, rate, START_MEAN)
     variance = before_each((losses - mean) ** 2, rate, START_VARIANCE)
     return factor * xp.sum(variance, axis=-1), xp.sqrt(factor * xp.max(variance, axis=-1))
