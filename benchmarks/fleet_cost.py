@@ -6,7 +6,7 @@
 On the host: rows a second of one stream and of a fleet, without holes and with 1 % of the labels late or never coming;
 kilobytes a series in memory and in a file; milliseconds a series to save. Times are those of the processor, so that
 other work on the machine counts little. On a device, with base forecasts handed in there: lanes a second, the fixed
-cost of a step (that of few lanes), and memory a lane.
+cost of a step (that of few lanes), and memory a lane; before that, how far its forecasts are from the host's.
 """
 
 from __future__ import annotations
@@ -108,10 +108,29 @@ def on_the_host(lanes: int, horizon: int, dtype: str, ticks: int) -> None:
         )
 
 
+def difference(device: str, cal: ompb.Calibrator, forecaster: ompb.Ridge, ticks: int) -> float:
+    """The largest between forecasts of a device and of the host, in float64, with holes and late labels."""
+    rows = load(ticks, FEW, seed=4)[..., None]
+    sparse = np.where(np.random.default_rng(5).random(rows.shape) < HOLES, np.nan, rows)
+    ids = [str(number) for number in range(FEW)]
+    fleets = [ompb.Fleet(cal, forecaster, ids, device=where) for where in (None, device)]
+    largest = 0.0
+    for tick in range(ticks):
+        host, other = (fleet.step(sparse[tick], at=tick) for fleet in fleets)
+        if host is not None and other is not None:
+            pairs = (host.mean, other.mean), (host.sd, other.sd)
+            largest = max(largest, *(float(np.abs(one - np.asarray(two.cpu())).max()) for one, two in pairs))
+        if tick >= LATE_BY:
+            for fleet in fleets:
+                fleet.observe(tick - LATE_BY, rows[tick - LATE_BY])
+    return largest
+
+
 def on_a_device(device: str, lanes: int, horizon: int, dtype: str, ticks: int) -> None:
     import torch
 
     cal, forecaster = fitted(horizon)
+    print(f"largest difference to the host, float64: {difference(device, cal, forecaster, ticks):.1e}")
     kind = getattr(torch, dtype)
     for count in (FEW, lanes):
         ids = [str(number) for number in range(count)]
