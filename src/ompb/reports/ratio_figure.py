@@ -25,5 +25,6 @@ def ratio_figure(studies: Studies) -> Figure:
     panel.axvline(1, color="0.35", linewidth=0.8)
     panel.set_xlabel("MAE of ompb / MAE of the bare forecaster")
     panel.set_ylabel("series")
+    panel.yaxis.get_major_locator().set_params(integer=True)
     panel.legend()
     return figure

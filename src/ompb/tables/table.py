@@ -115,8 +115,8 @@ def split_row(table: Table, place: str, name: str = "source_end") -> int:
         rows = _rows_before(table, place, name)
     if not 0 < rows < len(table.times):
         raise TooShortError(
-            f"{name} = {place!r} does not split the {len(table.times)} rows in two; pass 1 to "
-            f"{len(table.times) - 1} rows, or a date (2024-01-31) after {table.shown(0)} and up to {table.shown(-1)}."
+            f"{name} = {place!r} does not split the {len(table.times)} rows in two; pass 1 to {len(table.times) - 1} "
+            f"rows, or a date like 2024-01-31, after {table.shown(0)} and up to {table.shown(-1)}."
         )
     return rows
 
