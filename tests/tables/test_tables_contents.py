@@ -77,7 +77,6 @@ def test_what_is_said_goes_before_what_is_found(tmp_path: Path) -> None:
     [
         (Reading(sep=",,"), "sep = ',,' is out of range; accepted: one sign"),
         (Reading(decimal="'"), "accepted: a point"),
-        (Reading(sep=",", decimal=","), "another sign than the one between cells"),
     ],
 )
 def test_signs_that_cannot_be_are_refused(tmp_path: Path, reading: Reading, words: str) -> None:
@@ -113,3 +112,16 @@ def test_any_numbers_survive_any_dialect(
     text = "\n".join([sep.join(("time", "a", "b")), *lines])
     table = read_table(csv(tmp_path_factory.mktemp("dialect"), text))
     np.testing.assert_array_equal(table.values, rows)
+
+
+def test_decimal_commas_in_quotes_are_found_where_commas_stand_between_cells(tmp_path: Path) -> None:
+    path = csv(tmp_path, 'date,a\n2024-01-01,"5,5"\n2024-01-02,"1.234,25"\n')
+    assert read_table(path).values.ravel().tolist() == [5.5, 1234.25]
+    path = csv(tmp_path, 'date,a\n2024-01-01,"1,234"\n2024-01-02,"5,678"\n')
+    assert read_table(path).values.ravel().tolist() == [1234.0, 5678.0]
+    assert read_table(path, Reading(decimal=",")).values.ravel().tolist() == [1.234, 5.678]
+
+
+def test_excel_is_told_the_separator_in_the_first_line(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "sep=;\ndate;a\n2024-01-01;1,5\n"))
+    assert (table.values.tolist(), table.channels) == ([[1.5]], ("a",))

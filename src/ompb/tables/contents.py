@@ -10,7 +10,10 @@ from pathlib import Path
 
 from ompb.errors import FormatError, InputError, TooShortError
 from ompb.extras import extra
+from ompb.names import counted
 from ompb.tables.dialect import Dialect
+from ompb.tables.heading import distinct_names
+from ompb.tables.lines import Lines, Where, row_of_table, told
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -28,6 +31,8 @@ class Contents:
     name: str  # of the file, to be shown
     kind: str  # in words
     decimal: str = "."
+    where: Where = row_of_table  # a row, in words
+    notes: tuple[str, ...] = ()  # what was left out above the rows
 
 
 def read_contents(path: str | Path, sep: str | None = None, decimal: str | None = None) -> Contents:
@@ -37,12 +42,13 @@ def read_contents(path: str | Path, sep: str | None = None, decimal: str | None 
     if packed:
         content = _unpacked(name, content)
     if content.startswith(PARQUET) or name.lower().endswith(".parquet"):
-        contents = Contents(_parsed(name, "Parquet", content), name, "Parquet")
+        contents = Contents(_parquet(name, content), name, "Parquet")
     else:
         text = _text(name, content)
         dialect = Dialect.of(text, sep, decimal)
+        lines = Lines(text, dialect.sep, dialect.head)
         kind = f"text{', gzip' * packed}, {dialect}"
-        contents = Contents(_parsed(name, "CSV", text.encode(), dialect.sep), name, kind, dialect.decimal)
+        contents = Contents(_cells(name, lines), name, kind, dialect.decimal, lines, _above(dialect.head))
     if contents.frame.height == 0:
         raise TooShortError(f"{name!r} has no rows under its header; it needs at least one.")
     return contents
@@ -81,24 +87,56 @@ def _text(name: str, content: bytes) -> str:
     if content.startswith(ZIP):
         raise FormatError(f"{name!r} is a zip archive or an Excel workbook; unpack it, or save the sheet as CSV.")
     try:
-        return content.decode("utf-16" if content.startswith(WIDE_BYTES) else "utf-8-sig")
+        text = content.decode("utf-16" if content.startswith(WIDE_BYTES) else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
     if "\x00" in text:
         raise FormatError(f"{name!r} is neither text nor Parquet; accepted: CSV, TSV (also .gz) and Parquet.")
-    return text
+    return text.replace("\r\n", "\n").replace("\r", "\n")  # lines end in \r alone where old programs wrote them
 
 
-def _parsed(name: str, kind: str, content: bytes, sep: str = ",") -> pl.DataFrame:
+def _parquet(name: str, content: bytes) -> pl.DataFrame:
     try:
-        if kind == "Parquet":
-            return pl.read_parquet(content)
-        return pl.read_csv(content, infer_schema=False, separator=sep)
+        return pl.read_parquet(content)
+    except pl.exceptions.PolarsError as problem:
+        raise FormatError(f"{name!r} cannot be read as Parquet: {_first_line(problem)}") from problem
+
+
+def _cells(name: str, lines: Lines) -> pl.DataFrame:
+    """The cells of a text, under names that differ."""
+    try:
+        body = lines.text.split("\n", lines.head)[lines.head]
+        frame = pl.read_csv(body.encode(), infer_schema=False, separator=lines.sep)
     except pl.exceptions.NoDataError as problem:
         raise TooShortError(f"{name!r} is empty; it needs a header and at least one row.") from problem
     except pl.exceptions.PolarsError as problem:
-        advice = f" with {sep!r} between cells; if that sign is wrong, say it with --sep" if kind == "CSV" else ""
-        raise FormatError(f"{name!r} cannot be read as {kind}{advice}: {_first_line(problem)}") from problem
+        raise FormatError(
+            f"{name!r} cannot be read as CSV with {lines.sep!r} between cells; if that sign is wrong, say it with "
+            f"--sep: {_uneven(lines) or _first_line(problem)}"
+        ) from problem
+    _, header = next(lines.records())
+    return frame.rename(dict(zip(frame.columns, distinct_names(header), strict=True)))
+
+
+def _uneven(lines: Lines) -> str:
+    """The first line that has more cells than there are names; empty if there is none."""
+    (first, names), *rows = lines.records()
+    for line, cells in rows:
+        if len(cells) > len(names):
+            return (
+                f"{told(line)} has {counted(len(cells), 'cell')} and line {first}, the names, {len(names)}; put cells "
+                f"that hold {lines.sep!r} in quotes, and let the names be as many as the cells."
+            )
+    return ""
+
+
+def _above(head: int) -> tuple[str, ...]:
+    """The note on lines above the names."""
+    if not head:
+        return ()
+    lines = "Line 1" if head == 1 else f"Lines 1 to {head}"
+    stand = "stands above the names and is" if head == 1 else "stand above the names and are"
+    return (f"{lines} of the file {stand} left out.",)
 
 
 def _first_line(problem: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,11 +15,13 @@ from ompb.errors import InputError, TimeOrderError
 from ompb.extras import extra
 from ompb.frames import distinct, pivoted
 from ompb.names import counted
-from ompb.tables.cells import numbers
+from ompb.tables.cells import holds_any, numbers, sign_beside
 from ompb.tables.clock import Clock
 from ompb.tables.contents import Contents, read_contents
 from ompb.tables.layout import Layout, chosen, recognise
+from ompb.tables.lines import Where, row_of_table
 from ompb.tables.options import Reading
+from ompb.tables.rows import Rows
 from ompb.tables.stamps import Stamps, stamps_of
 from ompb.tables.steps import Placed, placed
 from ompb.tables.table import Covariates, Table
@@ -59,38 +62,43 @@ def read_table(path: str | Path, reading: Reading | None = None, *, even: bool =
     """
     reading = reading or Reading()
     contents = read_contents(path, reading.sep, reading.decimal)
-    frame = _without_empty(contents.frame)
-    layout = recognise(frame, reading, contents.decimal)
-    if layout.time not in frame.columns:
-        frame = frame.with_row_index(layout.time)
-    frame = frame.select(*dict.fromkeys((layout.time, *layout.ids, *layout.channels, *layout.future)))
-    frame, notes = _without_copies(frame) if reading.timezone is None else (frame, ())  # an hour may come twice
-    frame, stamps = _forward(frame, layout.time)
-    table = _table(contents, frame, stamps, layout, reading)
-    table = replace(table, notes=(*layout.notes, *notes, *table.notes))
+    rows = Rows.of(contents, reading.missing)
+    layout = recognise(rows.frame, reading, contents.decimal)
+    rows = rows.of_columns(layout.time, *layout.ids, *layout.channels, *layout.future)
+    if reading.timezone is None:  # else an hour may come twice
+        rows = rows.without_copies()
+    stamps = stamps_of(rows.frame[layout.time], rows.where)
+    if np.sign(np.diff(stamps.utc).astype(np.int64)).sum() < 0:  # from the newest to the oldest
+        rows, stamps = rows.turned(), stamps.turned()
+    table = _table(contents, rows, stamps, layout, reading)
+    table = replace(table, notes=(*layout.notes, *rows.notes, *table.notes))
     return _placed(table, reading.freq) if even else table
 
 
-def identities(column: pl.Series) -> list[str]:
+def identities(column: pl.Series, where: Where = row_of_table) -> list[str]:
     """The series of each row as text, without the quote that `write_table` puts before a formula."""
     texts = column.cast(pl.String).str.replace(QUOTED_FORMULA, "$1")
     if texts.null_count():
         row = int(texts.is_null().arg_max() or 0)
-        raise InputError(f"Column {column.name!r} is empty in data row {row + 1}; name the series of that row.")
+        raise InputError(f"Column {column.name!r} is empty in {where(row)}; name the series of that row.")
     return texts.to_list()
 
 
-def _table(contents: Contents, frame: pl.DataFrame, stamps: Stamps, layout: Layout, reading: Reading) -> Table:
+def _table(contents: Contents, rows: Rows, stamps: Stamps, layout: Layout, reading: Reading) -> Table:
     """All but the steps."""
-    labels = _labels(frame, layout.ids) if layout.ids else None
+    labels = _labels(rows, layout.ids) if layout.ids else None
     clock = Clock.of(stamps, reading.timezone)
     times = clock.rows(stamps, None if labels is None else distinct(labels)[1])
-    order, notes = _order(times, labels, layout, clock)
+    order, notes = _order(times, labels, layout, clock, rows.where)
     times = times[order]
+    columns = rows.frame.select(*layout.channels, *layout.future)
     cells = {
-        name: numbers(frame[name], reading.missing, contents.decimal, flags=name in layout.future)[order]
-        for name in (*layout.channels, *layout.future)
+        column.name: numbers(
+            column, reading.missing, contents.decimal, flags=column.name in layout.future, where=rows.where
+        )[order]
+        for column in columns
     }
+    notes += _signs_left_out(columns, reading.missing) + _never_missing(columns, reading.missing, contents.decimal)
     table = Table(np.empty((0, 0)), times, (), layout.time, contents.name, f"{contents.kind}; {layout}", notes, clock)
     if labels is None:
         future = {name: cells[name] for name in layout.future}
@@ -116,38 +124,33 @@ def _covariates(columns: dict[str, Floats]) -> Covariates | None:
     return Covariates(np.stack(list(columns.values()), axis=1), tuple(columns)) if columns else None
 
 
-def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without columns that have neither name nor cells: those after a separator at the end of each line."""
-    return frame.drop([column.name for column in frame if not column.name and column.null_count() == len(column)])
+def _labels(rows: Rows, ids: tuple[str, ...]) -> list[str]:
+    return ["/".join(parts) for parts in zip(*(identities(rows.frame[name], rows.where) for name in ids), strict=True)]
 
 
-def _without_copies(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    different = frame.unique(maintain_order=True)
-    copies = frame.height - different.height
-    return different, (f"{counted(copies, 'row')} left out: copies of another one, cell by cell.",) if copies else ()
+def _signs_left_out(columns: pl.DataFrame, missing: Sequence[str]) -> tuple[str, ...]:
+    signs = {column.name: sign_beside(column, missing) for column in columns}
+    return tuple(f"{sign!r} beside the numbers of {called(name)} is left out." for name, sign in signs.items() if sign)
 
 
-def _forward(frame: pl.DataFrame, time: str) -> tuple[pl.DataFrame, Stamps]:
-    """Rows and their times, turned round where they run from the newest to the oldest."""
-    stamps = stamps_of(frame[time])
-    if np.sign(np.diff(stamps.utc).astype(np.int64)).sum() >= 0:
-        return frame, stamps
-    offset = None if stamps.offset is None else stamps.offset[::-1]
-    return frame.reverse(), replace(stamps, wall=stamps.wall[::-1], offset=offset)
+def _never_missing(columns: pl.DataFrame, missing: Sequence[str], decimal: str) -> tuple[str, ...]:
+    """What is said of words for missing cells that no cell has."""
+    absent = [word for word in missing if not any(holds_any(column, word, decimal) for column in columns)]
+    return tuple(f"No cell is {word}, which --missing names: nothing was left out for it." for word in absent)
 
 
-def _labels(frame: pl.DataFrame, ids: tuple[str, ...]) -> list[str]:
-    return ["/".join(parts) for parts in zip(*(identities(frame[name]) for name in ids), strict=True)]
-
-
-def _order(times: Times, labels: list[str] | None, layout: Layout, clock: Clock) -> tuple[Places, tuple[str, ...]]:
+def _order(
+    times: Times, labels: list[str] | None, layout: Layout, clock: Clock, where: Where
+) -> tuple[Places, tuple[str, ...]]:
     """Rows sorted by series and time, and a note if times did not increase; one that comes twice is refused."""
     series = np.zeros(len(times), dtype=np.int64) if labels is None else distinct(labels)[1]
     order = np.lexsort((times, series))
     ordered = times[order]
     twice = np.flatnonzero((np.diff(series[order]) == 0) & (ordered[1:] == ordered[:-1]))
     if len(twice):
-        of = called(layout.time) if labels is None else f"the series {labels[order[twice[0]]]!r}"
+        one, other = sorted(order[twice[0] : twice[0] + 2].tolist())
+        of = called(layout.time) if labels is None else f"the series {labels[one]!r}"
+        of = f"{of} (second time: {where(other)})"
         raise TimeOrderError(_said_twice(ordered[twice[0]], len(twice), of, ordered, clock, labels is None))
     if np.array_equal(order, np.argsort(series, kind="stable")):
         return order, ()
