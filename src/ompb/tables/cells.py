@@ -16,8 +16,9 @@ from ompb.types import Floats
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
-MISSING = ("", "na", "n/a", "nan", "null", "none", "x")  # CDC files write X; compared in lower case
-FLAGS = {"true": "1", "false": "0"}
+# In lower case; files of the CDC write X. What Excel writes for what it could not compute begins with #.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "x", "#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?")
+FLAGS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 # Numbers whose thousands are set apart, by the sign of the decimals: by the other sign, a space or an apostrophe.
 _SPACES = " \u00a0\u2009\u202f'’"
 _THOUSANDS = {
@@ -84,6 +85,19 @@ def holds_any(column: pl.Series, word: str, decimal: str = ".") -> bool:
     return any(bool((values == number).any()) for number in _numbers_among((word,)))
 
 
+def maybe_thousands(column: pl.Series, decimal: str) -> bool:
+    """Whether all that is taken for decimals may set thousands apart, as in 1.234 and 12.345.
+
+    >>> maybe_thousands(pl.Series(["1.234", "987"]), "."), maybe_thousands(pl.Series(["1.234", "0.5"]), ".")
+    (True, False)
+    """
+    if column.dtype != pl.String:
+        return False
+    cells = column.drop_nulls().filter(column.drop_nulls().str.contains(decimal, literal=True))
+    form = rf"^\s*[+-]?[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}}\s*$"
+    return len(cells) > 0 and bool(cells.str.contains(form).all())
+
+
 def is_missing(column: pl.Series, missing: Sequence[str] = ()) -> bool:
     """Whether no cell of a column of texts says anything."""
     return not len(_known(_plain(column), missing).drop_nulls())
@@ -95,7 +109,7 @@ def sign_beside(column: pl.Series, missing: Sequence[str] = ()) -> str:
     >>> sign_beside(pl.Series(["$5", "-$6.50", "NA"])), sign_beside(pl.Series(["5", "6%"]))
     ('$', '')
     """
-    if column.dtype != pl.String:
+    if column.dtype != pl.String or not column.str.contains(_BESIDE).any():
         return ""
     return _sign(_known(_plain(column), missing))
 
@@ -110,6 +124,8 @@ def looks_numeric(column: pl.Series, missing: Sequence[str] = (), decimal: str =
 
 def _as_written(column: pl.Series, missing: Sequence[str], decimal: str, flags: bool) -> pl.Series:
     """Cells of text as Python writes numbers, null where missing."""
+    if decimal == "." and column.cast(pl.Float64, strict=False).null_count() == column.null_count():
+        return column  # as most files are, and much faster
     text = _known(_plain(column), missing)
     if sign := _sign(text):
         text = text.str.replace(sign, "", literal=True).str.strip_chars()
@@ -122,8 +138,9 @@ def _as_written(column: pl.Series, missing: Sequence[str], decimal: str, flags: 
 
 
 def _plain(column: pl.Series) -> pl.Series:
-    """Without spaces around, and with the minus of a keyboard."""
-    return column.str.strip_chars().str.replace("−", "-", literal=True)
+    """Without spaces around, and with the minus of a keyboard: also for numbers in brackets, as accountants write."""
+    plain = column.str.strip_chars().str.replace("−", "-", literal=True)
+    return plain.str.replace(r"^\(([^()]*\d[^()]*)\)$", "-$1")
 
 
 def _known(text: pl.Series, missing: Sequence[str]) -> pl.Series:

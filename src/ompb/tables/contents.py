@@ -12,7 +12,7 @@ from ompb.errors import FormatError, InputError, TooShortError
 from ompb.extras import extra
 from ompb.names import counted
 from ompb.tables.dialect import Dialect
-from ompb.tables.heading import distinct_names
+from ompb.tables.heading import named
 from ompb.tables.lines import Lines, Where, row_of_table, told
 
 with extra("report", needed_by="ompb.tables"):
@@ -30,6 +30,7 @@ class Contents:
     frame: pl.DataFrame
     name: str  # of the file, to be shown
     kind: str  # in words
+    sep: str = ","
     decimal: str = "."
     where: Where = row_of_table  # a row, in words
     notes: tuple[str, ...] = ()  # what was left out above the rows
@@ -48,7 +49,8 @@ def read_contents(path: str | Path, sep: str | None = None, decimal: str | None 
         dialect = Dialect.of(text, sep, decimal)
         lines = Lines(text, dialect.sep, dialect.head)
         kind = f"text{', gzip' * packed}, {dialect}"
-        contents = Contents(_cells(name, lines), name, kind, dialect.decimal, lines, _above(dialect.head))
+        frame, notes = _cells(name, lines)
+        contents = Contents(frame, name, kind, dialect.sep, dialect.decimal, lines, (*_above(dialect.head), *notes))
     if contents.frame.height == 0:
         raise TooShortError(f"{name!r} has no rows under its header; it needs at least one.")
     return contents
@@ -102,8 +104,8 @@ def _parquet(name: str, content: bytes) -> pl.DataFrame:
         raise FormatError(f"{name!r} cannot be read as Parquet: {_first_line(problem)}") from problem
 
 
-def _cells(name: str, lines: Lines) -> pl.DataFrame:
-    """The cells of a text, under names that differ."""
+def _cells(name: str, lines: Lines) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The cells of a text under its names, and what was done to them."""
     try:
         body = lines.text.split("\n", lines.head)[lines.head]
         frame = pl.read_csv(body.encode(), infer_schema=False, separator=lines.sep)
@@ -114,8 +116,7 @@ def _cells(name: str, lines: Lines) -> pl.DataFrame:
             f"{name!r} cannot be read as CSV with {lines.sep!r} between cells; if that sign is wrong, say it with "
             f"--sep: {_uneven(lines) or _first_line(problem)}"
         ) from problem
-    _, header = next(lines.records())
-    return frame.rename(dict(zip(frame.columns, distinct_names(header), strict=True)))
+    return named(frame, next(lines.records())[1])
 
 
 def _uneven(lines: Lines) -> str:

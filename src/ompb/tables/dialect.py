@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from ompb import checks
 
 SEPARATORS = {";": "semicolon", "\t": "tab", "|": "bar", ",": "comma"}  # a comma last: it may stand inside numbers
-SPELLED = {"\\t": "\t", "tab": "\t", "semicolon": ";", "comma": ",", "bar": "|"}
+SPELLED = {"\\t": "\t", "tab": "\t", "space": " ", "semicolon": ";", "comma": ",", "bar": "|"}
 LINES = 200  # that are looked at
 ALIKE = 0.9  # share of them, from the names on, that must have as many cells as the names
 
-_WITH_COMMA, _WITH_POINT = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?"), re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
+# Numbers with decimals, whose thousands may be set apart.
+_WITH_COMMA, _WITH_POINT = (
+    re.compile(rf"[+-]?\d+([{other} \u00a0\u2009\u202f'’]\d{{3}})*{sign}\d+([eE][+-]?\d+)?")
+    for sign, other in ((",", "."), (r"\.", ","))
+)
+_BEGINS_NUMBER = re.compile(r"\s*[+-]?\d")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _SAID = re.compile(r'"?sep=(.)"?;*,*\s*')  # how Excel is told the separator in the first line
 
@@ -62,16 +67,18 @@ def _separator(lines: Sequence[str]) -> str:
 
 
 def _head(lines: Sequence[str], sep: str) -> int:
-    """How many lines stand above the names: titles and remarks, which have fewer cells than most lines have.
+    """How many lines stand above the names.
 
-    Excel fills a title up with empty cells, so one with nothing beside its first cell is none of names either.
+    The names are the first of the fullest lines before the first number. Titles and remarks above them have fewer
+    cells, which Excel fills up with empty ones.
     """
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=sep)
     rows = [(reader.line_num, row) for row in reader if row]
     usual = max(Counter(len(row) for _, row in rows).items(), key=lambda found: found[1], default=(0, 0))[0]
-    names = next((n for n, (_, row) in enumerate(rows) if len(row) == usual and any(map(str.strip, row[1:]))), 0)
-    is_data = rows[names][1][0][:1].isdigit() if rows else True  # the names are short of a cell, and no title
-    return rows[names - 1][0] if names and not is_data else 0
+    numbers = (n for n, (_, row) in enumerate(rows) if len(row) == usual and any(map(_BEGINS_NUMBER.match, row)))
+    before = [n for n in range(next(numbers, 0)) if len(rows[n][1]) == usual]
+    names = max(before, key=lambda n: sum(bool(cell.strip()) for cell in rows[n][1]), default=0)
+    return rows[names - 1][0] if names else 0
 
 
 def _decimal(lines: Sequence[str], sep: str) -> str:

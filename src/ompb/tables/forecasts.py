@@ -14,6 +14,7 @@ from ompb.frames import distinct
 from ompb.names import listed
 from ompb.tables.cells import looks_numeric, numbers
 from ompb.tables.contents import Contents, read_contents
+from ompb.tables.options import Reading
 from ompb.tables.reading import identities
 from ompb.tables.rows import Rows
 from ompb.tables.stamps import stamps_of
@@ -49,7 +50,7 @@ def read_forecasts(path: str | Path, table: Table, horizon: int, column: str | N
     """
     contents = read_contents(path)
     name = _forecast_column(contents, column)
-    rows, channel = _of_channels(Rows.of(contents), table)
+    rows, channel = _of_channels(Rows.of(contents, Reading()), table)
     known = with_future(table.times, horizon)
     origin, _ = _positions(rows, CUTOFF, table, table.times)
     place, beyond = _positions(rows, TIME, table, known)

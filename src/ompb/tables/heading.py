@@ -13,21 +13,31 @@ with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
 
-def distinct_names(header: Sequence[str]) -> list[str]:
-    """The names without spaces around them; one that comes again is numbered.
+def named(frame: pl.DataFrame, header: Sequence[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A frame under the names of its file, and notes. Columns that have neither name nor cells are left out.
 
-    >>> distinct_names(["date", " load", "load", "", ""])
-    ['date', 'load', 'load (2)', '', ' (2)']
+    Those are what a separator at the end of each line leaves. A name that comes again is numbered.
+
+    >>> frame, notes = named(pl.DataFrame([["1"], ["5"], ["6"], [None]]), ["day", "load", " load", ""])
+    >>> frame.columns, notes
+    (['day', 'load', 'load (2)'], ("'load' names 2 columns; they are called load, load (2).",))
     """
-    names: list[str] = []
-    for cell in header:
-        name = cell.strip()
-        number = 2
-        while name in names:
-            name = f"{cell.strip()} ({number})"
-            number += 1
-        names.append(name)
-    return names
+    said = [name.strip() for name in header]
+    kept = [place for place, (name, column) in enumerate(zip(said, frame, strict=True)) if name or not _empty(column)]
+    frame, said = frame[:, kept], [said[place] for place in kept]
+    numbers = [said[: place + 1].count(name) for place, name in enumerate(said)]
+    names = [f"{name} ({number})" if number > 1 else name for name, number in zip(said, numbers, strict=True)]
+    notes = [
+        f"{name!r} names {said.count(name)} columns; they are called "
+        f"{', '.join(now for now, was in zip(names, said, strict=True) if was == name)}."
+        for name in dict.fromkeys(said)
+        if said.count(name) > 1
+    ]
+    return frame.rename(dict(zip(frame.columns, names, strict=True))), tuple(notes)
+
+
+def _empty(column: pl.Series) -> bool:
+    return column.null_count() == len(column)
 
 
 def has_units(frame: pl.DataFrame, missing: Sequence[str], decimal: str) -> bool:

@@ -15,7 +15,7 @@ from ompb.errors import InputError, TimeOrderError
 from ompb.extras import extra
 from ompb.frames import distinct, pivoted
 from ompb.names import counted
-from ompb.tables.cells import holds_any, numbers, sign_beside
+from ompb.tables.cells import holds_any, maybe_thousands, numbers, sign_beside
 from ompb.tables.clock import Clock
 from ompb.tables.contents import Contents, read_contents
 from ompb.tables.layout import Layout, chosen, recognise
@@ -62,7 +62,7 @@ def read_table(path: str | Path, reading: Reading | None = None, *, even: bool =
     """
     reading = reading or Reading()
     contents = read_contents(path, reading.sep, reading.decimal)
-    rows = Rows.of(contents, reading.missing)
+    rows = Rows.of(contents, reading)
     layout = recognise(rows.frame, reading, contents.decimal)
     rows = rows.of_columns(layout.time, *layout.ids, *layout.channels, *layout.future)
     if reading.timezone is None:  # else an hour may come twice
@@ -98,7 +98,11 @@ def _table(contents: Contents, rows: Rows, stamps: Stamps, layout: Layout, readi
         )[order]
         for column in columns
     }
-    notes += _signs_left_out(columns, reading.missing) + _never_missing(columns, reading.missing, contents.decimal)
+    notes += (
+        *_signs_left_out(columns, reading.missing),
+        *_never_missing(columns, reading.missing, contents.decimal),
+        *(_maybe_thousands(columns, contents) if reading.decimal is None else ()),
+    )
     table = Table(np.empty((0, 0)), times, (), layout.time, contents.name, f"{contents.kind}; {layout}", notes, clock)
     if labels is None:
         future = {name: cells[name] for name in layout.future}
@@ -137,6 +141,18 @@ def _never_missing(columns: pl.DataFrame, missing: Sequence[str], decimal: str) 
     """What is said of words for missing cells that no cell has."""
     absent = [word for word in missing if not any(holds_any(column, word, decimal) for column in columns)]
     return tuple(f"No cell is {word}, which --missing names: nothing was left out for it." for word in absent)
+
+
+def _maybe_thousands(columns: pl.DataFrame, contents: Contents) -> tuple[str, ...]:
+    """A doubt that only the user can settle; where commas stand between cells, a point is a point."""
+    texts = [column.alias("") for column in columns if column.dtype == pl.String]
+    if contents.sep == "," or not texts or not maybe_thousands(pl.concat(texts), contents.decimal):
+        return ()
+    other = "," if contents.decimal == "." else "."
+    return (
+        f"Every number with a {contents.decimal} has three digits after it, which are taken for decimals: if the sign "
+        f"sets thousands apart, say --decimal {other}",
+    )
 
 
 def _order(

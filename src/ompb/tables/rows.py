@@ -13,6 +13,8 @@ from ompb.names import counted, opened
 from ompb.tables.contents import Contents
 from ompb.tables.heading import has_units
 from ompb.tables.lines import Where
+from ompb.tables.options import Reading
+from ompb.tables.time_of_day import joined
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -30,15 +32,16 @@ class Rows:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, contents: Contents, missing: tuple[str, ...] = ()) -> Rows:
-        """Those of a file, without a line of units, and without columns that have neither name nor cells."""
+    def of(cls, contents: Contents, reading: Reading) -> Rows:
+        """Those of a file, without a line of units, and with times of day beside their dates."""
         frame = contents.frame
-        frame = frame.drop([column.name for column in frame if not column.name and column.null_count() == len(column)])
         rows = cls(frame, np.arange(frame.height), contents.where, contents.notes)
-        if not has_units(frame, missing, contents.decimal):
-            return rows
-        words = ", ".join(cell for cell in frame.row(0) if cell is not None)
-        return rows.without(np.arange(frame.height) == 0, f"{opened(rows.where(0))} is left out: no row, but {words}.")
+        if has_units(frame, reading.missing, contents.decimal):
+            words = ", ".join(cell for cell in frame.row(0) if cell is not None)
+            note = f"{opened(rows.where(0))} is left out: no row, but {words}."
+            rows = rows.without(np.arange(frame.height) == 0, note)
+        frame, notes = joined(rows.frame, reading)
+        return replace(rows, frame=frame, notes=(*rows.notes, *notes))
 
     def where(self, row: int) -> str:
         """The place of a row, in words."""

@@ -21,7 +21,7 @@ with extra("report", needed_by="ompb.tables"):
 # may be either way round. A month stands for its first day.
 _NAMED = ("%d.%m.{}", "%d/%m/{}", "%m/%d/{}", "%d-%m-{}", "%d-%B-{}", "%d %B {}", "%B %d, {}")
 DATES = (("%Y/%m/%d", "%Y-%m-%d", *(form.format("%Y") for form in _NAMED)), [form.format("%y") for form in _NAMED])
-MONTHS = (("%B %Y", "%B-%Y"), ("%B %y", "%B-%y"))
+MONTHS = ("%d %B %Y", "%d %B %y")
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 ACCEPTED = "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), 31.01.2024 23:00, or as integers"
 _CENTURY = r"\d{4}"  # without one, 24 would be read as the year 24
@@ -147,11 +147,13 @@ def _formatted(texts: pl.Series) -> Iterator[pl.Series]:
 
 def _tried(texts: pl.Series) -> Iterator[pl.Series]:
     """The texts by each format, null where they do not have it."""
-    place = 0 if bool(texts.str.contains(_CENTURY).all()) else 1
+    dated = texts.str.contains(_CENTURY)
+    place = 0 if bool(dated.any()) else 1
+    texts = texts.set(~dated, None) if place == 0 else texts
     for form in (date + clock for date in DATES[place] for clock in CLOCKS):
         yield texts.str.to_datetime(form, time_unit="us", strict=False)
-    for month in MONTHS[place]:
-        yield ("1 " + texts).str.to_datetime(f"%d {month}", time_unit="us", strict=False)
+    months = "1 " + texts.str.replace("-", " ", literal=True)
+    yield months.str.to_datetime(MONTHS[place], time_unit="us", strict=False)
 
 
 def _iso(text: str) -> datetime | None:
