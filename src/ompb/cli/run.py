@@ -100,10 +100,12 @@ def run(
     # Here, so that the other commands do not need what draws.
     from ompb.cli.scores import show_scores
     from ompb.reports.files import write_results
+    from ompb.reports.folder import make_room
 
     options, rows_in_season = options_of(option or []), season_of(season)
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
-    out.mkdir(parents=True, exist_ok=True)
+    if replaced := make_room(out, csv=csv):
+        say(replaced)
     with progress("Reading") as bar:
         followed = study(
             data,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ompb.backtest import Run
 from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.reports.digits import rounded
+from ompb.reports.folder import FILES, FORECASTS_CSV, SUMMARY, remove_older, require_room
 from ompb.reports.html import html_report
 from ompb.reports.summary import summary
 from ompb.studies import Study
@@ -41,15 +43,20 @@ def write_results(study: Study, folder: Path, *, csv: bool = False) -> dict[str,
     """Report, newest forecasts, all forecasts and summary in a folder; returns their paths by name.
 
     All forecasts are Parquet, and with ``csv`` CSV as well. Everything is made before the first file is written, so
-    that a failure leaves none behind.
+    that a failure leaves none behind. Results of an older run go; see `ompb.reports.folder`.
     """
-    texts = {"Report": ("report.html", html_report(study)), "Summary": ("summary.json", summary_json(study))}
+    page = html_report(study)
     forecasts = forecast_columns(study)
     newest = {name: column[forecasts["cutoff"] == forecasts["cutoff"].max()] for name, column in forecasts.items()}
     newest.pop("y")  # not known yet
     tables = {"Newest forecasts": ("newest.csv", newest), "All forecasts": ("forecasts.parquet", forecasts)}
     if csv:
-        tables["All forecasts, CSV"] = ("forecasts.csv", forecasts)
+        tables["All forecasts, CSV"] = (FORECASTS_CSV, forecasts)
+    files = [SUMMARY, "report.html", *(name for name, _ in tables.values())]
+    # the summary first: it says whose the other files are, even if they are written no more
+    texts = {"Summary": (SUMMARY, summary_json(study, files)), "Report": ("report.html", page)}
+    require_room(folder, files)
+    remove_older(folder, kept=files)
     for name, text in texts.values():
         _write(folder / name, text)
     for name, columns in tables.values():
@@ -64,9 +71,9 @@ def forecast_columns(study: Study) -> dict[str, NDArray[Any]]:
     return rounded({name: frame[name].to_numpy() for name in frame.columns}, study.run.scale)
 
 
-def summary_json(study: Study) -> str:
-    """Scores, settings, certificate and versions as JSON."""
-    return json.dumps(summary(study), indent=2, allow_nan=False) + "\n"
+def summary_json(study: Study, files: Sequence[str]) -> str:
+    """Scores, settings, certificate, versions and the files written along as JSON."""
+    return json.dumps({**summary(study), FILES: files}, indent=2, allow_nan=False) + "\n"
 
 
 def _write(path: Path, text: str) -> None:
