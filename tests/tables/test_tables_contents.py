@@ -90,6 +90,9 @@ def test_signs_that_cannot_be_are_refused(tmp_path: Path, reading: Reading, word
         (b"\x1f\x8b\x08 torn", "begins as gzip and cannot be unpacked"),
         (b"PK\x03\x04...", "an Excel workbook"),
         (b"\x00\x01\xfe\xff\x00", "neither text nor Parquet"),
+        (b'date,a\n1,"' + b"2\n1," * 50_000, "a quote that is opened and never closed"),
+        (b"date,a\n1," + b"x" * 150_000, "a quote that is opened and never closed"),
+        (b'(3),"x\ny"1-"a,b"4\r\nsep=;"sep=;', "quotes in line 1 of the file that do not match"),
     ],
 )
 def test_files_that_are_no_tables_are_told_by_what_they_are(tmp_path: Path, content: bytes, words: str) -> None:

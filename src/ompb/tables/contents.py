@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import sys
 import zlib
@@ -20,6 +21,7 @@ with extra("report", needed_by="ompb.tables"):
 
 STDIN = "-"
 PARQUET, GZIP, ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"  # how such files begin
+UNCLOSED = "a cell is far too long; look for a quote that is opened and never closed."
 WIDE_BYTES = (b"\xff\xfe", b"\xfe\xff")  # a text in UTF-16, as Excel saves "Unicode text"
 
 
@@ -46,7 +48,10 @@ def read_contents(path: str | Path, sep: str | None = None, decimal: str | None 
         contents = Contents(_parquet(name, content), name, "Parquet")
     else:
         text = _text(name, content)
-        dialect = Dialect.of(text, sep, decimal)
+        try:
+            dialect = Dialect.of(text, sep, decimal)
+        except csv.Error as problem:
+            raise FormatError(f"{name!r} cannot be read as CSV: {UNCLOSED}") from problem
         lines = Lines(text, dialect.sep, dialect.head)
         kind = f"text{', gzip' * packed}, {dialect}"
         frame, notes = _cells(name, lines)
@@ -107,8 +112,7 @@ def _parquet(name: str, content: bytes) -> pl.DataFrame:
 def _cells(name: str, lines: Lines) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The cells of a text under its names, and what was done to them."""
     try:
-        body = lines.text.split("\n", lines.head)[lines.head]
-        frame = pl.read_csv(body.encode(), infer_schema=False, separator=lines.sep)
+        frame = pl.read_csv(lines.body.encode(), infer_schema=False, separator=lines.sep)
     except pl.exceptions.NoDataError as problem:
         raise TooShortError(f"{name!r} is empty; it needs a header and at least one row.") from problem
     except pl.exceptions.PolarsError as problem:
@@ -116,12 +120,18 @@ def _cells(name: str, lines: Lines) -> tuple[pl.DataFrame, tuple[str, ...]]:
             f"{name!r} cannot be read as CSV with {lines.sep!r} between cells; if that sign is wrong, say it with "
             f"--sep: {_uneven(lines) or _first_line(problem)}"
         ) from problem
-    return named(frame, next(lines.records())[1])
+    line, header = next(lines.records())
+    if len(header) != frame.width:
+        raise FormatError(f"{name!r} has quotes in {told(line)} that do not match; correct the names there.")
+    return named(frame, header)
 
 
 def _uneven(lines: Lines) -> str:
-    """The first line that has more cells than there are names; empty if there is none."""
-    (first, names), *rows = lines.records()
+    """The first line that has more cells than there are names, or a quote without end; empty if there is neither."""
+    try:
+        (first, names), *rows = lines.records()
+    except csv.Error:
+        return UNCLOSED
     for line, cells in rows:
         if len(cells) > len(names):
             return (

@@ -44,8 +44,17 @@ class Lines:
     head: int = 0  # lines above the names
 
     def __call__(self, row: int) -> str:
-        """Where a row under the names begins."""
-        return told(next(islice(self.records(), row + 1, None))[0])
+        """Where a row under the names begins; its number alone if quotes do not match and lines cannot be told."""
+        try:
+            found = next(islice(self.records(), row + 1, None), None)
+        except csv.Error:
+            found = None
+        return row_of_table(row) if found is None else told(found[0])
+
+    @property
+    def body(self) -> str:
+        """The text from the names on."""
+        return "".join(self.text.split("\n", self.head)[self.head :])
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The line each record begins in, and its cells; the first one holds the names."""
