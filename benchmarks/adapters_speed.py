@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 .venv-adapters/bin/python benchmarks/adapters_speed.py --out results/adapters-speed.md
 
-One small model of each library is fitted to a synthetic source and wrapped. What is timed is ``forecast`` of the
-wrapped model: the library's own call, and all that the adapter does around it. CPU time is taken, the best of some
-rounds.
+One small model of each library is fitted to a synthetic source and wrapped; one of LightGBM in each of the ways that a
+regressor can forecast in. What is timed is ``forecast`` of the wrapped model: the library's own call, and all that the
+adapter does around it. CPU time is taken, the best of some rounds.
 """
 
 from __future__ import annotations
@@ -33,6 +33,13 @@ SEASON = 24
 START = np.datetime64("2024-01-01T00", "us")
 TRAINER = {"accelerator": "cpu", "enable_progress_bar": False, "enable_model_summary": False, "logger": False}
 HEADINGS = ("library", "model", "windows/s, many", "windows/s, one")
+# How a regressor of one output can give a forecast, as `ompb.adapters.sklearn.wrap` is told.
+WAYS: dict[str, dict[str, bool]] = {
+    "direct": {},
+    "recursive": {"recursive": True},
+    "joint": {"joint": True},
+    "joint, recursive": {"joint": True, "recursive": True},
+}
 
 
 class World(NamedTuple):
@@ -71,14 +78,15 @@ def of_sklearn(world: World) -> Any:
     return LinearRegression().fit(*design(world.source, context=world.context, horizon=world.horizon))
 
 
-def of_lightgbm(world: World) -> Any:
+def of_lightgbm(world: World, **way: bool) -> Any:
     from lightgbm import LGBMRegressor
     from sklearn.multioutput import MultiOutputRegressor
 
     from ompb.adapters.sklearn import design
 
     trees = LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1)
-    return MultiOutputRegressor(trees).fit(*design(world.source, context=world.context, horizon=world.horizon))
+    rows, targets = design(world.source, context=world.context, horizon=world.horizon, **way)
+    return trees.fit(rows, targets[:, 0]) if targets.shape[1] == 1 else MultiOutputRegressor(trees).fit(rows, targets)
 
 
 def of_skforecast(world: World) -> Any:
@@ -191,8 +199,25 @@ def table(world: World, many: int, rounds: int, libraries: Sequence[str]) -> lis
     return lines
 
 
+def ways(world: World, many: int, rounds: int) -> list[tuple[str, ...]]:
+    """LightGBM in each way: how many models of one output are fitted, how long that takes, and the two rates."""
+    from ompb.adapters.sklearn import wrap
+
+    lines: list[tuple[str, ...]] = [("LightGBM", "models", "s to fit", *HEADINGS[2:])]
+    for name, way in WAYS.items():
+        start = process_time()
+        model = of_lightgbm(world, **way)
+        spent = process_time() - start
+        forecaster = wrap(model, context=world.context, horizon=world.horizon, **way)
+        rates = [rate(forecaster, world.query(windows), rounds) for windows in (many, 1)]
+        models = len(getattr(model, "estimators_", [model]))
+        lines.append((name, str(models), f"{spent:.1f}", *(f"{found:,.0f}" for found in rates)))
+        print(" | ".join(lines[-1]), flush=True)
+    return lines
+
+
 def markdown(lines: Sequence[Sequence[str]]) -> str:
-    rule = ("---", "---", "---:", "---:")
+    rule = ("---", "---", *(len(lines[0]) - 2) * ("---:",))
     return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
 
 
@@ -210,12 +235,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     source, _ = shifted_stream("level", 0, chosen.rows, 10, chosen.channels, SEASON)
     with tempfile.TemporaryDirectory() as folder:
         world = World(source, chosen.context, chosen.horizon, Path(folder))
-        lines = table(world, chosen.many, chosen.rounds, chosen.libraries)
+        tables = [table(world, chosen.many, chosen.rounds, chosen.libraries)]
+        if "lightgbm" in chosen.libraries:
+            tables.append(ways(world, chosen.many, chosen.rounds))
     if chosen.out is not None:
-        chosen.out.write_text(page(chosen, lines))
+        chosen.out.write_text(page(chosen, tables))
 
 
-def page(chosen: argparse.Namespace, lines: Sequence[Sequence[str]]) -> str:
+def page(chosen: argparse.Namespace, tables: Sequence[Sequence[Sequence[str]]]) -> str:
     threads = os.environ.get("OMP_NUM_THREADS", "as many as there are cores")
     notes = (
         f"Windows of {chosen.channels} channels per second of CPU time: context {chosen.context}, horizon "
@@ -225,7 +252,8 @@ def page(chosen: argparse.Namespace, lines: Sequence[Sequence[str]]) -> str:
         f"pandas {version('pandas')}. OMP_NUM_THREADS {threads}.",
     )
     listed = "\n".join(f"- {note}" for note in notes)
-    return f"# Speed of wrapped models\n\n{listed}\n\n{markdown(lines)}\n"
+    shown = "\n\n".join(map(markdown, tables))
+    return f"# Speed of wrapped models\n\n{listed}\n\n{shown}\n"
 
 
 if __name__ == "__main__":

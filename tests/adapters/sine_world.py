@@ -13,6 +13,7 @@ from ompb.types import Floats
 
 SEASON, CONTEXT, HORIZON = 24, 60, 6
 SOURCE_ROWS, STREAM_ROWS = 360, CONTEXT + 8
+SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 SHIFT = 3.0
 START = np.datetime64("2024-01-01T00", "us")
 

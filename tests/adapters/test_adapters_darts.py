@@ -9,13 +9,12 @@ import pytest
 from darts import TimeSeries
 from darts.models import ExponentialSmoothing, LinearRegressionModel, NaiveSeasonal, NLinearModel
 from darts.utils.likelihood_models.torch import GaussianLikelihood
-from sine_world import CONTEXT, HORIZON, SEASON, error, follows_a_stream, windows_from, world
+from sine_world import CONTEXT, HORIZON, SEASON, SIZES, error, follows_a_stream, windows_from, world
 
 from ompb.adapters import darts
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 CPU = {"accelerator": "cpu", "enable_progress_bar": False, "enable_model_summary": False, "logger": False}
 
 

@@ -11,13 +11,12 @@ from gluonts.dataset.common import ListDataset
 from gluonts.model.seasonal_naive import SeasonalNaivePredictor
 from gluonts.torch import DeepAREstimator, PatchTSTEstimator, SimpleFeedForwardEstimator
 from gluonts.torch.distributions import QuantileOutput
-from sine_world import CONTEXT, HORIZON, SEASON, error, follows_a_stream, stamps, windows_from, world
+from sine_world import CONTEXT, HORIZON, SEASON, SIZES, error, follows_a_stream, stamps, windows_from, world
 
 from ompb.adapters import gluonts
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 QUANTILES = (0.1, 0.5, 0.9)
 
 

@@ -12,6 +12,7 @@ from sine_world import (
     CONTEXT,
     HORIZON,
     SEASON,
+    SIZES,
     SOURCE_ROWS,
     error,
     follows_a_stream,
@@ -25,8 +26,6 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from ompb.adapters import as_series, mlforecast
 from ompb.adapters.nixtla import true_stamps
 from ompb.errors import ForecasterError, OptionError
-
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from neuralforecast.models import NLinear, TSMixer
 from sine_world import (
     CONTEXT,
     HORIZON,
+    SIZES,
     SOURCE_ROWS,
     error,
     follows_a_stream,
@@ -25,7 +26,6 @@ from ompb.adapters import as_series, neuralforecast
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 TRAINING = {"h": HORIZON, "input_size": 48, "accelerator": "cpu", "logger": False, "enable_progress_bar": False}
 
 

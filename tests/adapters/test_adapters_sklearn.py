@@ -135,3 +135,35 @@ def test_a_real_model_that_is_not_fitted_is_refused() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     with pytest.raises(Exception, match="not fitted"):
         adapter.wrap(linear.Ridge(), **SIZES)
+
+
+@pytest.mark.parametrize(("joint", "recursive"), WAYS)
+def test_lightgbm_is_asked_by_the_short_way_and_says_the_same(
+    joint: bool, recursive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own ``predict``, and that of the model of many outputs around it, take longer than the trees."""
+    lightgbm, multioutput = pytest.importorskip("lightgbm"), pytest.importorskip("sklearn.multioutput")
+    rows, targets = adapter.design(SOURCE, joint=joint, recursive=recursive, **SIZES)
+    trees = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1)
+    single = targets.shape[1] == 1
+    model = trees.fit(rows, targets[:, 0]) if single else multioutput.MultiOutputRegressor(trees).fit(rows, targets)
+
+    class Long:
+        n_features_in_ = rows.shape[1]
+        predict = staticmethod(model.predict)
+
+    ways: dict[str, Any] = {"joint": joint, "recursive": recursive, **SIZES}
+    expected = adapter.wrap(Long(), **ways).forecast(QUERY)
+    monkeypatch.setattr(type(model), "predict", None)
+    forecaster = adapter.Regressor(model=model, newest_first=False, **ways)
+    np.testing.assert_array_equal(forecaster.forecast(QUERY), expected)
+
+
+def test_a_predict_of_ones_own_is_asked() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+
+    parent: Any = lightgbm.LGBMRegressor
+    raised = type("Raised", (parent,), {"predict": lambda self, rows: parent.predict(self, rows) + 1000})
+    rows, targets = adapter.design(SOURCE, recursive=True, **SIZES)
+    model = raised(n_estimators=5, verbose=-1, n_jobs=1).fit(rows, targets[:, 0])
+    assert (adapter.wrap(model, recursive=True, **SIZES).forecast(QUERY) > 900).all()

@@ -12,6 +12,7 @@ from sine_world import (
     CONTEXT,
     HORIZON,
     SEASON,
+    SIZES,
     SOURCE_ROWS,
     ahead_of,
     error,
@@ -33,7 +34,6 @@ from ompb.adapters import sktime
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 LEADS = np.arange(1, HORIZON + 1)
 
 

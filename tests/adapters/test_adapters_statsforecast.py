@@ -10,6 +10,7 @@ from sine_world import (
     CONTEXT,
     HORIZON,
     SEASON,
+    SIZES,
     SOURCE_ROWS,
     ahead_of,
     error,
@@ -25,7 +26,6 @@ from statsforecast.models import AutoARIMA, AutoETS, WindowAverage
 from ompb.adapters import statsforecast
 from ompb.errors import CheckError, ForecasterError, OptionError
 
-SIZES: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON}
 EVERY_PHASE = [0, 5, 12, 19, 24, 31]
 
 

@@ -21,6 +21,7 @@ from ompb.bench.contract import SCORED_LEVELS, Method, Snapshot, Task, snapshots
 from ompb.bench.methods import make
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError, TooShortError
+from ompb.testing.method import task_of
 from ompb.types import Floats
 
 CONTEXT, HORIZON, CHANNELS, WINDOW = 4, 3, 2, 20
@@ -30,16 +31,8 @@ PROTOCOLS = ("honest", "full", "one-step", "delay=2", "delay=7")
 def made_task(protocol: str = "honest", seed: int = 0) -> Task:
     rng = np.random.default_rng(seed)
     source = rng.normal(size=(60, CHANNELS))
-    return Task(
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=None,
-        protocol=protocol,
-        trainable=False,
-        source=source,
-        source_base=0.1 * rng.normal(size=(60 - CONTEXT - HORIZON + 1, HORIZON, CHANNELS)),
-        seed=0,
-    )
+    base = 0.1 * rng.normal(size=(60 - CONTEXT - HORIZON + 1, HORIZON, CHANNELS))
+    return task_of(source, base, CONTEXT, protocol=protocol)
 
 
 def stream(steps: int, holes: bool = True, jump: float = 4.0) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from baseline_world import CONTEXT, HORIZON, SEASON, World, predictions
 from ompb.baselines.elf import Elf, ElfSettings, FourierRidge, LinearForecaster, Weigher, low_band, seasonal_naive
 from ompb.bench.contract import Pair, Snapshot, Task
 from ompb.errors import OptionError
+from ompb.testing.method import task_of
 from ompb.types import Floats
 
 RNG = np.random.default_rng(5)
@@ -26,17 +27,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def task(context: int, horizon: int, channels: int = 2, season: int | None = None) -> Task:
-    nothing = np.zeros((0, channels))
-    return Task(
-        context=context,
-        horizon=horizon,
-        season=season,
-        protocol="honest",
-        trainable=False,
-        source=nothing,
-        source_base=np.zeros((0, horizon, channels)),
-        seed=0,
-    )
+    return task_of(np.zeros((0, channels)), np.zeros((0, horizon, channels)), context, season=season)
 
 
 def complex_normal(*shape: int) -> np.ndarray:

@@ -21,10 +21,11 @@ from ompb.baselines.tafas import (
     dominant_period,
     petsa_loss,
 )
-from ompb.bench.contract import Snapshot, Task, snapshots
+from ompb.bench.contract import Snapshot, snapshots
 from ompb.bench.protocols import Clock
 from ompb.errors import OptionError
 from ompb.forecasters.torch.training import own_random_state
+from ompb.testing.method import task_of
 from ompb.types import Floats
 
 
@@ -161,17 +162,7 @@ def zigzag_snapshots(protocol: str, stream: Floats, base: Floats) -> Iterator[Sn
 
 
 def output_only(settings: TafasSettings) -> BlockAdaptation:
-    source = np.zeros((20, 2))
-    task = Task(
-        context=SHORT,
-        horizon=LONG,
-        season=None,
-        protocol="honest",
-        trainable=True,
-        source=source,
-        source_base=np.zeros((7, LONG, 2)),
-        seed=0,
-    )
+    task = task_of(np.zeros((20, 2)), np.zeros((7, LONG, 2)), SHORT, trainable=True)
     return BlockAdaptation.start(task, settings)
 
 

@@ -8,6 +8,7 @@ import pytest
 from ompb.bench.contract import Prediction, Task, snapshots
 from ompb.bench.law import SOURCE_WINDOWS, OwnErrors
 from ompb.bench.protocols import Clock
+from ompb.testing.method import task_of
 
 CONTEXT, HORIZON, CHANNELS = 4, 3, 2
 
@@ -17,16 +18,7 @@ def task(protocol: str) -> Task:
     source = draw.normal(size=(300, CHANNELS))
     source[50, 1] = np.nan
     base = draw.normal(size=(300 - CONTEXT - HORIZON + 1, HORIZON, CHANNELS))
-    return Task(
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=None,
-        protocol=protocol,
-        trainable=False,
-        source=source,
-        source_base=base,
-        seed=0,
-    )
+    return task_of(source, base, CONTEXT, protocol=protocol)
 
 
 @pytest.mark.parametrize(("protocol", "delay"), [("honest", None), ("one-step", 1), ("delay=5", 5)])

@@ -26,6 +26,7 @@ from ompb.bench.methods import BIAS_RATE, make, method, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
+from ompb.testing.method import task_of as made_task
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON, ROWS = 24, 4, 12, 60
@@ -56,17 +57,7 @@ def world() -> SimpleNamespace:
 
 
 def task_of(world: SimpleNamespace, protocol: str, continues: bool = True) -> Task:
-    return Task(
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=SEASON,
-        protocol=protocol,
-        source=world.source,
-        source_base=world.source_base,
-        trainable=False,
-        continues=continues,
-        seed=0,
-    )
+    return made_task(world.source, world.source_base, CONTEXT, season=SEASON, protocol=protocol, continues=continues)
 
 
 def snapshots_of(stream: Floats, base: Floats, protocol: str) -> Iterable[Snapshot]:

@@ -179,6 +179,37 @@ def test_blind() -> None:
     assert fault_of(GoesOn()) == "blind"
 
 
+@pytest.mark.parametrize("dead", [0, 1])
+def test_dead_channel(dead: int) -> None:
+    """One that the model never sees: its forecasts are the same always, or go on from the training rows."""
+
+    class OneEye(ompb.Forecaster):
+        def __init__(self, constant: bool) -> None:
+            self.constant = constant
+
+        def forecast(self, query: ompb.Query) -> Any:
+            said = naive(query.windows).copy()
+            said[..., dead] = 40.0 if self.constant else SOURCE[query.origins, dead, None]
+            return said
+
+    for constant in (True, False):
+        assert fault_of(OneEye(constant)) == "dead channel"
+    with pytest.raises(CheckError, match=f"not in channel {dead}: shifting"):
+        ompb.check(OneEye(True), SOURCE, **SIZES)
+
+
+def test_a_channel_that_never_moves_may_have_one_forecast() -> None:
+    rows = SOURCE.copy()
+    rows[:, 1] = 7.0
+
+    def told(windows: Floats) -> Floats:
+        said = naive(windows).copy()
+        said[..., 1] = 7.0
+        return said
+
+    ompb.check(told, rows, **SIZES)
+
+
 def restarted(windows: Floats, start: int = 3) -> Floats:
     """A season as it was after training row ``start``, whatever row the window starts at, on the window's level."""
     season = SOURCE[start : start + 480].reshape(40, SEASON, 2).mean(axis=0)
@@ -217,8 +248,10 @@ def test_a_drift_is_no_season(horizon: int, slope: float) -> None:
 
 
 @pytest.mark.parametrize("horizon", [HORIZON, SEASON])
-def test_a_small_shape_of_its_own_is_no_season(horizon: int) -> None:
-    bump = 0.5 * np.sin(2 * np.pi * np.arange(horizon) / SEASON)[:, None]
+@pytest.mark.parametrize("size", [0.5, 2.5, 10.0])
+def test_a_shape_of_its_own_is_no_season(horizon: int, size: float) -> None:
+    """As a network has that is hardly trained: the season of the source has the size 5."""
+    bump = size * np.sin(2 * np.pi * np.arange(horizon) / SEASON)[:, None]
     ompb.check(
         lambda windows: windows.mean(axis=1, keepdims=True) + bump, SOURCE, context=CONTEXT, horizon=horizon, season=12
     )

@@ -62,3 +62,8 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     data = write_wide(tmp_path / "load.csv", series(50))
     assert_refused(ompb(capsys, "check", data, *options), words)
+
+
+def test_a_code_that_no_cell_has_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write_wide(tmp_path / "load.csv", series())
+    assert "  No cell is -999, which --missing names: nothing" in ompb(capsys, "check", data, "--missing", -999).out

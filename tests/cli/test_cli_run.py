@@ -194,3 +194,14 @@ class TestBroughtForecasts:
         summary = json.loads((out / "summary.json").read_text())
         assert summary["certificate"]["in_sample"] is True
         assert summary["forecasts"] == ROWS - HORIZON - SOURCE
+
+
+def test_results_of_an_older_run_are_replaced_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = write_wide(tmp_path / "load.csv", series()), tmp_path / "out"
+    command = ("run", data, "--source-end", SOURCE, *LENGTHS, "--season", 12, "--out", out)
+    first, second = ompb(capsys, *command, "--csv"), ompb(capsys, *command)
+    assert "replaced" not in first.out
+    assert second.out.startswith(f"The results of an older run in {out} are replaced (")
+    assert not (out / "forecasts.csv").exists()
+    (out / "summary.json").unlink()
+    assert_refused(ompb(capsys, *command), "of which no run of ompb is known")

@@ -79,7 +79,7 @@ def test_bad_arguments(
         ("load.xlsx", "PK\x03\x04", "save the sheet as CSV"),
         ("empty.csv", "", "is empty"),
         ("ragged.csv", "date,a\n2024-01-01,1,2\n2024-01-02,1,2,3\n", "cannot be read as CSV"),
-        ("text.csv", "date,a\n2024-01-01,high\n", "'high', which is not a number"),
+        ("text.csv", "date,a\n2024-01-01,high\n", "'high' in line 2 of the file, which is not a number"),
         ("repeated.csv", "date,a\n2024-01-02,1\n2024-01-02,2\n", "appears twice"),
         ("timeless.csv", "a,b\n1,wet\n", "no time column"),
         ("damaged.parquet", "not parquet", "cannot be read as Parquet"),

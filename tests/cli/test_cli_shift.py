@@ -61,3 +61,35 @@ def test_an_hour_that_comes_twice_needs_the_zone_that_the_error_asks_for(
     answer = ompb(capsys, "shift", table, table, *figure, "--timezone", "Europe/Berlin")
     assert (answer.code, answer.err) == (0, "")
     assert "0.000" in answer.out
+
+
+def test_each_table_may_be_read_in_its_own_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One by the clock of Berlin with both hours of autumn, the other long, in UTC, under other names."""
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    hours = ("01:00", "02:00", "02:00", "03:00")
+    one.write_text("date,a,note\n" + "".join(f"2024-10-27T{hour},{place},x\n" for place, hour in enumerate(hours)))
+    rows = "".join(f"a,2024-03-31T{hour}:00,{hour}\n" for hour in range(10, 14))
+    two.write_text(f"name,when,load\n{rows}".replace(",13\n", ",-999\n"))
+    of_first = ("--time", "date", "--timezone", "Europe/Berlin", "--exclude", "note")
+    of_second = ("time=when", "timezone=UTC", "id=name", "value=load", "exclude=", "missing=-999")
+    answer = ompb(
+        *(capsys, "shift", one, two, "--out", tmp_path / "shift.png", *of_first),
+        *(word for text in of_second for word in ("--b", text)),
+    )
+    assert (answer.code, answer.err) == (0, "")
+    assert re.search(r"^a +1\.000", answer.out, re.MULTILINE)  # 0 to 3 against 10 to 12
+
+
+def test_what_is_said_of_the_second_table_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = write_wide(tmp_path / "load.csv", series(50))
+    assert_refused(ompb(capsys, "shift", table, table, "--b", "zone=UTC"), "--b = 'zone=UTC'", "time, id, value")
+    assert_refused(ompb(capsys, "shift", table, table, "--b", "time"), "NAME=VALUE")
+    twice = ("--b", "time=date", "--b", "time=day")
+    assert_refused(ompb(capsys, "shift", table, table, *twice), "one time for the second table")
+
+
+def test_notes_are_told_with_the_table_they_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (write_wide(tmp_path / name, series(50)) for name in ("one.csv", "two.csv"))
+    answer = ompb(capsys, "shift", one, two, "--b", "missing=-999", "--out", tmp_path / "shift.png")
+    assert "two: No cell is -999, which --missing names" in answer.out
+    assert "one: " not in answer.out

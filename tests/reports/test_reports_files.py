@@ -97,4 +97,5 @@ def test_a_failure_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_summary_is_the_one_of_the_study(tmp_path: Path) -> None:
     paths = write_results(small_study(), tmp_path)
     assert list(paths) == ["Report", "Newest forecasts", "All forecasts", "Summary"]
-    assert json.loads(paths["Summary"].read_text()) == summary(small_study())
+    files = ["summary.json", "report.html", "newest.csv", "forecasts.parquet"]
+    assert json.loads(paths["Summary"].read_text()) == {**summary(small_study()), "files": files}

@@ -112,7 +112,8 @@ def test_the_files_hold_what_the_studies_hold(tmp_path: Path) -> None:
     found = eight()
     paths = write_results(found, tmp_path, csv=True)
     assert list(paths) == ["Report", "Series", "Newest forecasts", "All forecasts", "All forecasts, CSV", "Summary"]
-    assert json.loads(paths["Summary"].read_text()) == summary_of_many(found)
+    files = ["summary.json", "report.html", "series.csv", "newest.csv", "forecasts.parquet", "forecasts.csv"]
+    assert json.loads(paths["Summary"].read_text()) == {**summary_of_many(found), "files": files}
     table = pl.read_csv(paths["Series"])
     assert table["unique_id"].to_list() == list(found)
     assert table["warnings"].to_list() == [len(study.run.warnings) for study in found.values()]

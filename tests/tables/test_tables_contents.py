@@ -77,7 +77,6 @@ def test_what_is_said_goes_before_what_is_found(tmp_path: Path) -> None:
     [
         (Reading(sep=",,"), "sep = ',,' is out of range; accepted: one sign"),
         (Reading(decimal="'"), "accepted: a point"),
-        (Reading(sep=",", decimal=","), "another sign than the one between cells"),
     ],
 )
 def test_signs_that_cannot_be_are_refused(tmp_path: Path, reading: Reading, words: str) -> None:
@@ -91,6 +90,9 @@ def test_signs_that_cannot_be_are_refused(tmp_path: Path, reading: Reading, word
         (b"\x1f\x8b\x08 torn", "begins as gzip and cannot be unpacked"),
         (b"PK\x03\x04...", "an Excel workbook"),
         (b"\x00\x01\xfe\xff\x00", "neither text nor Parquet"),
+        (b'date,a\n1,"' + b"2\n1," * 50_000, "a quote that is opened and never closed"),
+        (b"date,a\n1," + b"x" * 150_000, "a quote that is opened and never closed"),
+        (b'(3),"x\ny"1-"a,b"4\r\nsep=;"sep=;', "quotes in line 1 of the file that do not match"),
     ],
 )
 def test_files_that_are_no_tables_are_told_by_what_they_are(tmp_path: Path, content: bytes, words: str) -> None:
@@ -113,3 +115,16 @@ def test_any_numbers_survive_any_dialect(
     text = "\n".join([sep.join(("time", "a", "b")), *lines])
     table = read_table(csv(tmp_path_factory.mktemp("dialect"), text))
     np.testing.assert_array_equal(table.values, rows)
+
+
+def test_decimal_commas_in_quotes_are_found_where_commas_stand_between_cells(tmp_path: Path) -> None:
+    path = csv(tmp_path, 'date,a\n2024-01-01,"5,5"\n2024-01-02,"1.234,25"\n')
+    assert read_table(path).values.ravel().tolist() == [5.5, 1234.25]
+    path = csv(tmp_path, 'date,a\n2024-01-01,"1,234"\n2024-01-02,"5,678"\n')
+    assert read_table(path).values.ravel().tolist() == [1234.0, 5678.0]
+    assert read_table(path, Reading(decimal=",")).values.ravel().tolist() == [1.234, 5.678]
+
+
+def test_excel_is_told_the_separator_in_the_first_line(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "sep=;\ndate;a\n2024-01-01;1,5\n"))
+    assert (table.values.tolist(), table.channels) == ([[1.5]], ("a",))

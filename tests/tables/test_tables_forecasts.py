@@ -72,7 +72,7 @@ def test_forecasts_come_back_as_written_in_any_order(
         ("a,2024-01-06,2024-01-05,1", TimeOrderError, "cutoff = 2024-01-05T00:00:00"),
         ("a,2024-01-02T12:00,2024-01-01,1", TimeOrderError, "ds = 2024-01-02T12:00:00"),
         ("a,2024-01-02,2024-01-02,1", TimeOrderError, "has lead 0; leads begin with 1"),
-        ("a,2024-01-02,2024-01-01,1\na,2024-01-02,2024-01-01,1", TimeOrderError, "Data row 2 .* repeats"),
+        ("a,2024-01-02,2024-01-01,1\na,2024-01-02,2024-01-01,1", TimeOrderError, "in line 3 of the file repeats"),
         ("a,2,1,1", DtypeError, "'cutoff' holds integers and the table's times are dates"),
         ("a,2024-01-02,2024-01-01,inf", NotFiniteError, "'y_hat' is infinite"),
     ],

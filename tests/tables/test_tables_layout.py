@@ -63,7 +63,7 @@ def test_rows_are_counted_where_there_are_no_times_at_all(tmp_path: Path) -> Non
 def test_targets_are_chosen_left_out_or_known_ahead(tmp_path: Path) -> None:
     path = csv(tmp_path, "date,a,b,holiday,note\n2024-01-01,1,2,True,x\n2024-01-02,3,4,False,y\n")
     with pytest.raises(
-        DtypeError, match=r"'holiday' holds 'True', which is not a number \(2 of 2 .*say --exclude 'holiday'"
+        DtypeError, match=r"'holiday' holds 'True' .*\(2 of 2 .*--exclude 'holiday', or .* --future 'holiday'"
     ):
         read_table(path)
     assert read_table(path, Reading(target=("b",))).values.tolist() == [[2.0], [4.0]]
@@ -129,7 +129,7 @@ def test_rows_in_any_order_are_sorted_and_copies_left_out(tmp_path: Path) -> Non
         "1 row left out: copies of another one, cell by cell.",
         "The rows were not in the order of time and are sorted.",
     )
-    with pytest.raises(TimeOrderError, match=r"2024-01-01T00:00:00 appears twice in the column 'date'; .* --id"):
+    with pytest.raises(TimeOrderError, match=r"2024-01-01T00:00:00 appears twice in the column 'date' .* --id"):
         read_table(csv(tmp_path, "date,a\n2024-01-01,1\n2024-01-01,3\n"))
 
 

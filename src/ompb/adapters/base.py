@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from ompb.checkup import WINDOWS, check
 from ompb.errors import ForecasterError
 from ompb.query import Forecaster, Query
 from ompb.types import Floats
+
+Levels: TypeAlias = tuple[float, ...]  # of quantiles; empty where a model gives none
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 from ompb.extras import extra
@@ -22,7 +22,7 @@ class Darts(Adapter):
     model: Any
     together: int  # channels of the series it was fitted to
     dtype: str  # of its weights
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
 
     def forecast(self, query: Query) -> Floats:
         """Forecasts (n, H, C) or (n, H, C, Q)."""
@@ -106,7 +106,7 @@ def _dtype(model: Any) -> str:
     return str(getattr(getattr(model, "model", None), "dtype", "float64")).removeprefix("torch.")
 
 
-def _quantiles(model: Any, horizon: int) -> tuple[float, ...]:
+def _quantiles(model: Any, horizon: int) -> Levels:
     if model.likelihood is None:
         return ()
     kind, found = type(model).__name__, getattr(model.likelihood, "quantiles", None)

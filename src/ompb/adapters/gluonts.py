@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 from ompb.extras import extra
@@ -26,7 +26,7 @@ class Gluonts(Adapter):
 
     predictor: Any
     freq: str
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
     uses_times: bool = False  # whether it looks at the calendar
 
     def forecast(self, query: Query) -> Floats:
@@ -89,9 +89,7 @@ def same_draws() -> Iterator[None]:
             np.random.set_state(before)  # noqa: NPY002
 
 
-def wrap(
-    predictor: Any, *, context: int, horizon: int, freq: str | None = None, quantiles: tuple[float, ...] = ()
-) -> Gluonts:
+def wrap(predictor: Any, *, context: int, horizon: int, freq: str | None = None, quantiles: Levels = ()) -> Gluonts:
     """A predictor of gluonts as a forecaster of its means, or of quantiles.
 
     One that draws samples is asked for one window at a time with the same seed, so that it answers the same each time.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.nixtla import any_stamps, in_order, long_frame, true_stamps
 from ompb.errors import ForecasterError, OptionError
 from ompb.query import Query
@@ -23,7 +23,7 @@ class Mlforecast(Adapter):
 
     fitted: Any
     columns: list[str]  # of the answer: one, or one for each quantile
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
     uses_times: bool = False  # whether it looks at the calendar
 
     def forecast(self, query: Query) -> Floats:
@@ -86,7 +86,7 @@ def wrap(fitted: Any, *, context: int, horizon: int, model: str | Mapping[float,
     )
 
 
-def _chosen(names: list[str], model: str | Mapping[float, str] | None) -> tuple[list[str], tuple[float, ...]]:
+def _chosen(names: list[str], model: str | Mapping[float, str] | None) -> tuple[list[str], Levels]:
     """Columns of the answer, and the quantiles they are."""
     by_quantile = sorted(model.items()) if isinstance(model, Mapping) else []
     wanted = [name for _, name in by_quantile] or ([model] if isinstance(model, str) else names)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.nixtla import any_stamps, in_order, long_frame
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
@@ -27,7 +27,7 @@ class Neuralforecast(Adapter):
     fitted: Any  # of one silent model
     columns: list[str]  # of the answer: one, or one for each quantile
     together: int  # channels that the network takes together; 0 if it takes single series
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
 
     def forecast(self, query: Query) -> Floats:
         """Forecasts (n, H, C) or (n, H, C, Q)."""
@@ -110,7 +110,7 @@ def _alone_and_silent(fitted: Any, network: Any) -> Any:
     return other
 
 
-def _outputs(kind: str, endings: list[str]) -> tuple[list[str], tuple[float, ...]]:
+def _outputs(kind: str, endings: list[str]) -> tuple[list[str], Levels]:
     """Columns of the answer and the quantiles they are: all that the network gives, or its only one."""
     quantiles = {tau: f"{kind}{ending}" for ending in endings if (tau := _quantile(ending)) is not None}
     if len(quantiles) > 1:

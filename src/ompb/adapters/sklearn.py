@@ -133,9 +133,10 @@ class Regressor(Adapter):
         self.forecast(Query(np.zeros((1, self.context, channels)), np.zeros(1, dtype=np.int64)))
 
     def _recursive(self, windows: Floats) -> Floats:
-        rows = windows
-        for _ in range(self.horizon):
-            rows = np.concatenate([rows, self._predicted(rows[:, -self.context :], 1)], axis=1)
+        """One call for each lead, about all windows at once."""
+        rows = np.concatenate([windows, np.empty((len(windows), self.horizon, windows.shape[2]))], axis=1)
+        for lead in range(self.horizon):
+            rows[:, self.context + lead] = self._predicted(rows[:, lead : self.context + lead], 1)[:, 0]
         return rows[:, self.context :]
 
     def _predicted(self, windows: Floats, leads: int) -> Floats:
@@ -144,7 +145,7 @@ class Regressor(Adapter):
         ordered = np.ascontiguousarray(windows[:, ::-1] if self.newest_first else windows)
         flat = ordered.reshape(n, -1) if self.joint else as_series(ordered)
         with _nameless():
-            said = np.asarray(self.model.predict(flat), dtype=np.float64)
+            said = np.asarray(_answer(self.model, flat), dtype=np.float64)
         outputs, expected = said.size // len(flat), leads * channels if self.joint else leads
         if outputs != expected:
             one_row = channels if self.joint else 1
@@ -156,6 +157,20 @@ class Regressor(Adapter):
                 f"joint={self.joint}, recursive={self.recursive}); {advice}."
             )
         return said.reshape(n, leads, channels) if self.joint else of_series(said.reshape(-1, leads), n)
+
+
+def _answer(model: Any, rows: Floats) -> Any:
+    """What ``model.predict`` says, without what some libraries do at each call that takes longer than their models.
+
+    LightGBM's regressor copies its parameters, scikit-learn's `MultiOutputRegressor` sets up workers. Only those very
+    classes are passed by: one derived from them may have a ``predict`` of its own.
+    """
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    if kind == "lightgbm.sklearn.LGBMRegressor":
+        return model.booster_.predict(rows)
+    if kind == "sklearn.multioutput.MultiOutputRegressor":
+        return np.column_stack([_answer(one, rows) for one in model.estimators_])
+    return model.predict(rows)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.phases import Phase
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
@@ -23,7 +23,7 @@ class Sktime(Adapter):
 
     model: Any
     phase: Phase
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
 
     def forecast(self, query: Query) -> Floats:
         """Forecasts (n, H, C) or (n, H, C, Q); channels are series."""
@@ -44,13 +44,7 @@ class Sktime(Adapter):
 
 
 def wrap(
-    model: Any,
-    *,
-    context: int,
-    horizon: int,
-    season: int | None = None,
-    times: Any = None,
-    quantiles: tuple[float, ...] = (),
+    model: Any, *, context: int, horizon: int, season: int | None = None, times: Any = None, quantiles: Levels = ()
 ) -> Sktime:
     """A fitted forecaster of sktime as one of windows.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.phases import Phase
 from ompb.errors import ForecasterError, OptionError
 from ompb.query import Query
@@ -22,7 +22,7 @@ class Statsforecast(Adapter):
 
     models: tuple[Any, ...]
     phase: Phase
-    quantiles: tuple[float, ...] = ()
+    quantiles: Levels = ()
 
     def forecast(self, query: Query) -> Floats:
         """Forecasts (n, H, C) or (n, H, C, Q), each from its own window alone."""
@@ -55,13 +55,7 @@ class Statsforecast(Adapter):
 
 
 def wrap(
-    model: Any,
-    *,
-    context: int,
-    horizon: int,
-    season: int | None = None,
-    times: Any = None,
-    quantiles: tuple[float, ...] = (),
+    model: Any, *, context: int, horizon: int, season: int | None = None, times: Any = None, quantiles: Levels = ()
 ) -> Statsforecast:
     """A fitted model of statsforecast as a forecaster.
 

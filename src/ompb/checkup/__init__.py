@@ -11,6 +11,7 @@ random        the same question has two answers
 batch         a window alone has another answer than among others
 constant      the same answer, whatever it is asked
 blind         the answers do not depend on the windows
+dead channel  the answers depend on the windows in all channels but some
 times         the answers do not depend on the times, or there are none, though it says that it uses them
 scale         the answers are not in the units of the source, or far off it
 phase         the season is in place only in windows that start where the training rows started
@@ -30,8 +31,8 @@ from ompb.query import AnyForecaster
 
 WINDOWS = 48
 FAULTS = (
-    "training", "gradient", "changes input", "keeps input", "random", "batch", "constant", "blind", "times", "scale",
-    "phase",
+    "training", "gradient", "changes input", "keeps input", "random", "batch", "constant", "blind",
+    "dead channel", "times", "scale", "phase",
 )  # fmt: skip
 
 

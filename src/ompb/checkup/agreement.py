@@ -11,7 +11,9 @@ and leads h, with L the context,
 
 A forecaster that knows where it is has r_0 > 0 and, since windows start at all phases, every r(b) near 0. One that
 takes each window to start at the phase b of its training rows has r(b) > 0 and r_0 near 0. One whose forecasts all
-have another shape in common may resemble the profile at some phase by chance, so the season must be as large, too.
+have another shape in common, as those of a network that is hardly trained, may resemble the profile at some phase by
+chance. What tells them apart is size: a season that was learned has the size of the source's. A shape that was not
+learned has any other, and training takes it away, for it helps in no phase but one.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from ompb.types import Floats
 FAR = 5.0  # median error in source standard deviations, and in errors of the last row
 STANDARDISED = 2.0  # errors of the last row that are too many if other units halve them
 SMALLEST = 0.05  # error of the last row that counts, in source standard deviations
-OUT_OF_PHASE = 0.6  # a correlation r(b) that means the profile, and not just any shape
-SWING = 0.4  # of the profile's size that the season of the forecasts must have
+OUT_OF_PHASE = 0.8  # a correlation r(b) that means the profile, and not just any shape
+SWING = 0.7  # share of the profile's size that the season of the forecasts must have, or the other way round
 FEWEST = 24  # windows, for that
 TINY = 1e-300
 PHASES = 3  # at which windows must start, for that
@@ -105,7 +107,7 @@ def _require_in_phase(probe: Probe) -> None:
     bound = [_correlation(shapes, expected(start)) for start in range(season)]
     best = int(np.argmax(bound))
     swing = float((shapes * expected(best)).sum() / max((expected(best) ** 2).sum(), TINY))
-    if bound[best] > OUT_OF_PHASE and swing > SWING and in_place < bound[best] / 2:
+    if bound[best] > OUT_OF_PHASE and SWING < swing < 1 / SWING and in_place < bound[best] / 2:
         raise CheckError(
             "phase",
             f"the forecaster has the season of {season} rows in place only in windows that start at its row {best}: "

@@ -112,10 +112,14 @@ class Probe:
 
     def apart(self, one: Floats, other: Floats) -> float:
         """How far two answers are apart at most, in source standard deviations; 0 if they are the same."""
+        return float(self.apart_in(one, other).max())
+
+    def apart_in(self, one: Floats, other: Floats) -> Floats:
+        """The same in each channel, (C,)."""
         scale = self.scale if one.ndim == 3 else self.scale[:, None]
         distance = np.abs(one - other)
-        same = distance <= SAME_DEVIATIONS * scale + SAME_SHARE * np.abs(one)
-        return 0.0 if same.all() else float((distance / scale).max())
+        far = np.where(distance <= SAME_DEVIATIONS * scale + SAME_SHARE * np.abs(one), 0.0, distance / scale)
+        return np.asarray(far.max(axis=tuple(axis for axis in range(one.ndim) if axis != 2)))
 
 
 def part(query: Query, places: slice) -> Query:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ompb.checkup.probe import Probe
 from ompb.errors import CheckError
+from ompb.names import in_words, listed
 from ompb.query import Query
 
 SHIFT = 10.0  # source standard deviations
@@ -33,7 +35,9 @@ def require_times(probe: Probe) -> None:
 
 
 def _require_moved_by_windows(probe: Probe) -> None:
-    if any(probe.apart(probe.answered, probe.ask(query)) for query in _other_windows(probe)):
+    moved = np.max([probe.apart_in(probe.answered, probe.ask(query)) for query in _other_windows(probe)], axis=0) > 0
+    if moved.any():
+        _require_no_dead_channel(probe, moved)
         return
     first = np.broadcast_to(probe.answered[:1], probe.answered.shape)
     if not probe.apart(first, probe.answered):
@@ -49,6 +53,20 @@ def _require_moved_by_windows(probe: Probe) -> None:
         "or exchanging them moves nothing. It goes on from its training rows. Use a model that forecasts from a new "
         "context without being fitted again, or bring its forecasts as ompb.Recorded.",
     )
+
+
+def _require_no_dead_channel(probe: Probe, moved: NDArray[np.bool_]) -> None:
+    """Raise if answers do not move in one of the channels (C,), unless nothing moves in it in the source either."""
+    rows = probe.source.filled
+    dead = np.flatnonzero(~moved & (np.ptp(rows, axis=0) > 0))
+    if len(dead):
+        names = [in_words(probe.source.rows.names[channel]) for channel in dead]
+        raise CheckError(
+            "dead channel",
+            f"the forecaster answers to its windows, but not in {listed(names)}: shifting them by {SHIFT:g} source "
+            "standard deviations or exchanging them moves nothing there. Check that the channel reaches the model and "
+            "is not left out or filled in on the way, and that the model was fitted to it.",
+        )
 
 
 def _other_windows(probe: Probe) -> Iterator[Query]:

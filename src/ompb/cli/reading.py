@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from ompb.checks import refuse
 from ompb.tables import Reading
 from ompb.tables.steps import EXAMPLES
 
@@ -43,6 +45,14 @@ Together = Annotated[
     bool,
     typer.Option("--together", help="Of a long table: take its series as channels of one system, not each by itself."),
 ]
+OfSecond = Annotated[
+    Columns,
+    typer.Option(
+        "--b",
+        metavar="NAME=VALUE",
+        help="Of the second table alone, in place of the option NAME: --b timezone=UTC; may be repeated.",
+    ),
+]
 Sep = Annotated[str | None, typer.Option(metavar="SIGN", help="Between cells of a text file: , ; | or tab.")]
 Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="Before decimals: . or ,")]
 
@@ -64,3 +74,25 @@ def reading_of(
     many = {"id": id, "target": target, "exclude": exclude, "future": future, "missing": missing}
     several = {name: tuple(given or ()) for name, given in many.items()}
     return Reading(time=time, value=value, timezone=timezone, freq=freq, sep=sep, decimal=decimal, **several)
+
+
+def of_second(first: Reading, said: Sequence[str], names: Sequence[str]) -> Reading:
+    """How to read a second table: as the first, but for what is ``said`` of it as NAME=VALUE, of these names.
+
+    >>> of_second(Reading(time="day", timezone="UTC"), ["time=date", "timezone="], ("time", "timezone")).time
+    'date'
+    """
+    given: dict[str, tuple[str, ...]] = {}
+    for text in said:
+        name, sign, value = text.partition("=")
+        if not sign or name not in names:
+            raise refuse("--b", text, f"NAME=VALUE, where NAME is one of {', '.join(names)}")
+        given[name] = (*given.get(name, ()), *((value,) if value else ()))
+    changes: dict[str, Any] = dict(given)
+    for name, values in given.items():
+        if isinstance(getattr(first, name), tuple):
+            continue
+        if len(values) > 1:
+            raise refuse("--b", f"{name}={values[1]}", f"one {name} for the second table")
+        changes[name] = values[0] if values else None
+    return replace(first, **changes)

@@ -108,10 +108,12 @@ def run(
     # Here, so that the other commands do not need what draws.
     from ompb.cli.scores import show_studies, show_study
     from ompb.reports.files import write_results
+    from ompb.reports.folder import make_room
 
     options, rows_in_season = options_of(option or []), season_of(season)
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
-    out.mkdir(parents=True, exist_ok=True)
+    if replaced := make_room(out, csv=csv):
+        say(replaced)
     with progress("Reading") as bar:
         asked: dict[str, Any] = {
             "source_end": source_end,

@@ -11,12 +11,14 @@ from ompb.cli import reading as about
 from ompb.cli.console import progress, say, show_table
 from ompb.tables import common_channels, read_table
 
+OPTIONS = ("time", "id", "value", "target", "exclude", "missing", "timezone", "sep", "decimal")  # of each table
 COLUMNS = {"ks": "KS", "wasserstein": "Wasserstein", "jensen_shannon": "Jensen-Shannon", "mmd": "RBF-MMD"}
 
 HELP = """Measure how far apart two tables are, channel by channel.
 
 A and B are text (CSV, TSV, also .gz) or Parquet, wide (a time column and one column for each channel) or long (one row
-for each series and time). Channels that both have are compared.
+for each series and time). Channels that both have are compared. Options on how to read hold for both tables; what is
+different in B, --b says: --b NAME=VALUE stands for --NAME VALUE, and --b NAME= takes the option back.
 
 \b
 KS              largest gap between the distribution functions, 0 to 1
@@ -28,6 +30,7 @@ RBF-MMD         kernel distance, 0 to 1.414
 Examples:
   ompb shift winter.csv summer.csv
   ompb shift miami.parquet atlanta.parquet --out figures/cities.svg
+  ompb shift old.csv new.csv --timezone Europe/Berlin --b timezone=UTC --b time=when
 """
 
 
@@ -44,6 +47,7 @@ def shift(
     timezone: about.Timezone = None,
     sep: about.Sep = None,
     decimal: about.Decimal = None,
+    of_b: about.OfSecond = None,
 ) -> None:
     """Compare two tables on the screen and in a figure."""
     # Here, so that the other commands do not need what draws.
@@ -56,10 +60,14 @@ def shift(
     )
     labels = (a.stem, b.stem) if a.stem != b.stem else (str(a), str(b))
     with progress("Comparing"):
-        first, second = (read_table(path, reading, even=False) for path in (a, b))
+        first = read_table(a, reading, even=False)
+        second = read_table(b, about.of_second(reading, of_b or (), OPTIONS), even=False)
         channels = common_channels(first, second)
         distances = shift_table(first.select(channels).values, second.select(channels).values, channels)
         shift_figure(first, second, distances, out, labels)
+    for label, table in zip(labels, (first, second), strict=True):
+        for note in table.notes:
+            say(f"{label}: {note}")
     means = distances.means()
     lines = [
         *((name, *(getattr(distances, key)[place] for key in COLUMNS)) for place, name in enumerate(channels)),

@@ -16,6 +16,17 @@ from ompb.backtest import Run
 from ompb.errors import OptionError
 from ompb.files import replacing
 from ompb.reports.digits import rounded
+from ompb.reports.folder import (
+    FILES,
+    FORECASTS,
+    FORECASTS_CSV,
+    NEWEST,
+    REPORT,
+    SERIES,
+    SUMMARY,
+    remove_older,
+    require_room,
+)
 from ompb.reports.html import html_report
 from ompb.reports.many import series_columns, summary_of_many
 from ompb.reports.overview import html_overview
@@ -49,27 +60,30 @@ def write_results(found: Study | Studies, folder: Path, *, csv: bool = False) ->
     """Report, newest forecasts, all forecasts and summary in a folder, of many series a line for each; returns paths.
 
     All forecasts are Parquet, and with ``csv`` CSV as well. Everything is made before the first file is written, so
-    that a failure leaves none behind.
+    that a failure leaves none behind. Results of an older run go; see `ompb.reports.folder`.
     """
     tables: dict[str, tuple[str, Columns]] = {}
     if isinstance(found, Studies):
         page, tree, clock = html_overview(found), summary_of_many(found), found.first.clock
         parts = [forecast_columns(study, str(one)) for one, study in found.items()]
-        tables["Series"] = ("series.csv", series_columns(found))
+        tables["Series"] = (SERIES, series_columns(found))
     else:
         page, tree, clock = html_report(found), summary(found), found.clock
         parts = [forecast_columns(found)]
-    tables["Newest forecasts"] = ("newest.csv", _joined([_newest(part) for part in parts]))
-    tables["All forecasts"] = ("forecasts.parquet", _joined(parts))
+    tables["Newest forecasts"] = (NEWEST, _joined([_newest(part) for part in parts]))
+    tables["All forecasts"] = (FORECASTS, _joined(parts))
     if csv:
-        tables["All forecasts, CSV"] = ("forecasts.csv", tables["All forecasts"][1])
-    text = json.dumps(tree, indent=2, allow_nan=False) + "\n"
-    _write(folder / "report.html", page)
-    _write(folder / "summary.json", text)
+        tables["All forecasts, CSV"] = (FORECASTS_CSV, tables["All forecasts"][1])
+    files = [SUMMARY, REPORT, *(name for name, _ in tables.values())]
+    text = json.dumps({**tree, FILES: files}, indent=2, allow_nan=False) + "\n"
+    require_room(folder, files)
+    remove_older(folder, kept=files)
+    _write(folder / SUMMARY, text)  # first: it says whose the other files are, even if they are written no more
+    _write(folder / REPORT, page)
     for name, columns in tables.values():
         write_table(folder / name, columns, clock)
     written = {called: folder / name for called, (name, _) in tables.items()}
-    return {"Report": folder / "report.html", **written, "Summary": folder / "summary.json"}
+    return {"Report": folder / REPORT, **written, "Summary": folder / SUMMARY}
 
 
 def forecast_columns(study: Study, series: str | None = None) -> Columns:

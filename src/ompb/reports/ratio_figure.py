@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ompb.plots.look import BLUE, PANEL_INCHES, STYLE, VERMILION, WIDTH_INCHES
 from ompb.studies import Studies
@@ -25,6 +26,6 @@ def ratio_figure(studies: Studies) -> Figure:
     panel.axvline(1, color="0.35", linewidth=0.8)
     panel.set_xlabel("MAE of ompb / MAE of the bare forecaster")
     panel.set_ylabel("series")
-    panel.yaxis.get_major_locator().set_params(integer=True)
+    panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.legend()
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import sys
 import zlib
@@ -10,13 +11,17 @@ from pathlib import Path
 
 from ompb.errors import FormatError, InputError, TooShortError
 from ompb.extras import extra
+from ompb.names import counted
 from ompb.tables.dialect import Dialect
+from ompb.tables.heading import named
+from ompb.tables.lines import Lines, Where, row_of_table, told
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
 STDIN = "-"
 PARQUET, GZIP, ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"  # how such files begin
+UNCLOSED = "a cell is far too long; look for a quote that is opened and never closed."
 WIDE_BYTES = (b"\xff\xfe", b"\xfe\xff")  # a text in UTF-16, as Excel saves "Unicode text"
 
 
@@ -27,7 +32,10 @@ class Contents:
     frame: pl.DataFrame
     name: str  # of the file, to be shown
     kind: str  # in words
+    sep: str = ","
     decimal: str = "."
+    where: Where = row_of_table  # a row, in words
+    notes: tuple[str, ...] = ()  # what was left out above the rows
 
 
 def read_contents(path: str | Path, sep: str | None = None, decimal: str | None = None) -> Contents:
@@ -37,12 +45,17 @@ def read_contents(path: str | Path, sep: str | None = None, decimal: str | None 
     if packed:
         content = _unpacked(name, content)
     if content.startswith(PARQUET) or name.lower().endswith(".parquet"):
-        contents = Contents(_parsed(name, "Parquet", content), name, "Parquet")
+        contents = Contents(_parquet(name, content), name, "Parquet")
     else:
         text = _text(name, content)
-        dialect = Dialect.of(text, sep, decimal)
+        try:
+            dialect = Dialect.of(text, sep, decimal)
+        except csv.Error as problem:
+            raise FormatError(f"{name!r} cannot be read as CSV: {UNCLOSED}") from problem
+        lines = Lines(text, dialect.sep, dialect.head)
         kind = f"text{', gzip' * packed}, {dialect}"
-        contents = Contents(_parsed(name, "CSV", text.encode(), dialect.sep), name, kind, dialect.decimal)
+        frame, notes = _cells(name, lines)
+        contents = Contents(frame, name, kind, dialect.sep, dialect.decimal, lines, (*_above(dialect.head), *notes))
     if contents.frame.height == 0:
         raise TooShortError(f"{name!r} has no rows under its header; it needs at least one.")
     return contents
@@ -86,24 +99,60 @@ def _text(name: str, content: bytes) -> str:
     if content.startswith(ZIP):
         raise FormatError(f"{name!r} is a zip archive or an Excel workbook; unpack it, or save the sheet as CSV.")
     try:
-        return content.decode("utf-16" if content.startswith(WIDE_BYTES) else "utf-8-sig")
+        text = content.decode("utf-16" if content.startswith(WIDE_BYTES) else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
     if "\x00" in text:
         raise FormatError(f"{name!r} is neither text nor Parquet; accepted: CSV, TSV (also .gz) and Parquet.")
-    return text
+    return text.replace("\r\n", "\n").replace("\r", "\n")  # lines end in \r alone where old programs wrote them
 
 
-def _parsed(name: str, kind: str, content: bytes, sep: str = ",") -> pl.DataFrame:
+def _parquet(name: str, content: bytes) -> pl.DataFrame:
     try:
-        if kind == "Parquet":
-            return pl.read_parquet(content)
-        return pl.read_csv(content, infer_schema=False, separator=sep)
+        return pl.read_parquet(content)
+    except pl.exceptions.PolarsError as problem:
+        raise FormatError(f"{name!r} cannot be read as Parquet: {_first_line(problem)}") from problem
+
+
+def _cells(name: str, lines: Lines) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The cells of a text under its names, and what was done to them."""
+    try:
+        frame = pl.read_csv(lines.body.encode(), infer_schema=False, separator=lines.sep)
     except pl.exceptions.NoDataError as problem:
         raise TooShortError(f"{name!r} is empty; it needs a header and at least one row.") from problem
     except pl.exceptions.PolarsError as problem:
-        advice = f" with {sep!r} between cells; if that sign is wrong, say it with --sep" if kind == "CSV" else ""
-        raise FormatError(f"{name!r} cannot be read as {kind}{advice}: {_first_line(problem)}") from problem
+        raise FormatError(
+            f"{name!r} cannot be read as CSV with {lines.sep!r} between cells; if that sign is wrong, say it with "
+            f"--sep: {_uneven(lines) or _first_line(problem)}"
+        ) from problem
+    line, header = next(lines.records())
+    if len(header) != frame.width:
+        raise FormatError(f"{name!r} has quotes in {told(line)} that do not match; correct the names there.")
+    return named(frame, header)
+
+
+def _uneven(lines: Lines) -> str:
+    """The first line that has more cells than there are names, or a quote without end; empty if there is neither."""
+    try:
+        (first, names), *rows = lines.records()
+    except csv.Error:
+        return UNCLOSED
+    for line, cells in rows:
+        if len(cells) > len(names):
+            return (
+                f"{told(line)} has {counted(len(cells), 'cell')} and line {first}, the names, {len(names)}; put cells "
+                f"that hold {lines.sep!r} in quotes, and let the names be as many as the cells."
+            )
+    return ""
+
+
+def _above(head: int) -> tuple[str, ...]:
+    """The note on lines above the names."""
+    if not head:
+        return ()
+    lines = "Line 1" if head == 1 else f"Lines 1 to {head}"
+    stand = "stands above the names and is" if head == 1 else "stand above the names and are"
+    return (f"{lines} of the file {stand} left out.",)
 
 
 def _first_line(problem: Exception) -> str:

@@ -10,21 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, InputError, TimeOrderError
-from ompb.extras import extra
 from ompb.frames import distinct
 from ompb.names import listed
 from ompb.tables.cells import looks_numeric, numbers
 from ompb.tables.contents import Contents, read_contents
+from ompb.tables.options import Reading
 from ompb.tables.reading import identities
+from ompb.tables.rows import Rows
 from ompb.tables.stamps import stamps_of
 from ompb.tables.steps import nearest
 from ompb.tables.table import Table, with_future
 from ompb.tables.time_column import require_column
 from ompb.times import Times
 from ompb.types import Floats
-
-with extra("report", needed_by="ompb.tables"):
-    import polars as pl
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -58,7 +56,7 @@ class ForecastLines:
     """The lines of a file of forecasts, or those of one series."""
 
     name: str  # of the file
-    frame: pl.DataFrame
+    rows: Rows
     column: str  # of the forecasts
     decimal: str = "."
 
@@ -66,31 +64,39 @@ class ForecastLines:
     def read(cls, path: str | Path, column: str | None = None) -> ForecastLines:
         """All of a file; what it has to hold, `read_forecasts` says."""
         contents = read_contents(path)
-        return cls(contents.name, contents.frame, _forecast_column(contents, column), contents.decimal)
+        rows = Rows.of(contents, Reading())
+        return cls(contents.name, rows, _forecast_column(contents, column), contents.decimal)
 
     def by_series(self) -> dict[str, ForecastLines]:
         """Those of each series, by its unique_id."""
-        require_column(self.frame, ID)
-        frame = self.frame.with_columns(pl.Series(ID, identities(self.frame[ID])))
-        parts = frame.partition_by(ID, maintain_order=True, include_key=False, as_dict=True)
-        return {str(one): replace(self, frame=part) for (one,), part in parts.items()}
+        frame = self.rows.frame
+        require_column(frame, ID)
+        names, numbered = distinct(identities(frame[ID], self.rows.where))
+        order = np.argsort(numbered, kind="stable")
+        ends = np.cumsum(np.bincount(numbered))[:-1]
+        rows = replace(self.rows, frame=frame.drop(ID))
+        return {
+            name: replace(self, rows=rows.among(places))
+            for name, places in zip(names, np.split(order, ends), strict=True)
+        }
 
     def of(self, table: Table, horizon: int) -> RecordedTable:
         """As an array beside the rows of a table."""
-        frame, channel, notes = _of_channels(self.frame, table)
+        rows, channel = _of_channels(self.rows, table)
         known = with_future(table.times, horizon)
-        origin, _ = _positions(frame, CUTOFF, table, table.times)
-        place, beyond = _positions(frame, TIME, table, known)
+        origin, _ = _positions(rows, CUTOFF, table, table.times)
+        place, beyond = _positions(rows, TIME, table, known)
         lead = np.where(beyond, horizon + 1, place - origin)
-        _require_later(frame, lead)
+        _require_later(rows, lead)
         kept = lead <= horizon
+        notes = rows.notes
         if not kept.all():
             left = int((~kept).sum())
             notes += (f"{self.name}: leads beyond the horizon of {horizon} are left out ({left} lines).",)
         forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
         cells = np.ravel_multi_index((origin[kept], lead[kept] - 1, channel[kept]), forecasts.shape)
-        _require_distinct(frame.filter(kept), cells)
-        forecasts.flat[cells] = numbers(frame[self.column], decimal=self.decimal)[kept]
+        _require_distinct(rows, np.flatnonzero(kept), cells)
+        forecasts.flat[cells] = numbers(rows.frame[self.column], decimal=self.decimal, where=rows.where)[kept]
         return RecordedTable(forecasts, notes)
 
 
@@ -123,12 +129,12 @@ def _forecast_column(contents: Contents, column: str | None) -> str:
     return models[0]
 
 
-def _of_channels(frame: pl.DataFrame, table: Table) -> tuple[pl.DataFrame, Ints, tuple[str, ...]]:
-    """The lines of the table's channels, the channel of each, and a note on others."""
-    if ID not in frame.columns and len(table.channels) == 1:
-        return frame, np.zeros(frame.height, dtype=np.int64), ()
-    require_column(frame, ID)
-    names, numbered = distinct(identities(frame[ID]))
+def _of_channels(rows: Rows, table: Table) -> tuple[Rows, Ints]:
+    """The lines of the table's channels, and the channel of each."""
+    if ID not in rows.frame.columns and len(table.channels) == 1:
+        return rows, np.zeros(rows.frame.height, dtype=np.int64)
+    require_column(rows.frame, ID)
+    names, numbered = distinct(identities(rows.frame[ID], rows.where))
     unknown = [name for name in names if name not in table.channels]
     if len(unknown) == len(names):
         raise InputError(
@@ -136,14 +142,15 @@ def _of_channels(frame: pl.DataFrame, table: Table) -> tuple[pl.DataFrame, Ints,
             "Rename them alike."
         )
     places = np.array([table.channels.index(name) if name in table.channels else -1 for name in names])[numbered]
-    kept = places >= 0
-    notes = (f"Forecasts of {listed(unknown)} are not used: the table has no such channel.",) if unknown else ()
-    return frame.filter(kept), places[kept], notes
+    if not unknown:
+        return rows, places
+    note = f"Forecasts of {listed(unknown)} are not used: the table has no such channel."
+    return rows.without(places < 0, note), places[places >= 0]
 
 
-def _positions(frame: pl.DataFrame, name: str, table: Table, stamps: Times) -> tuple[Ints, NDArray[np.bool_]]:
+def _positions(rows: Rows, name: str, table: Table, stamps: Times) -> tuple[Ints, NDArray[np.bool_]]:
     """The position of each cell of a time column among ``stamps``, which are sorted, and whether it lies after them."""
-    found = stamps_of(frame[name])
+    found = stamps_of(rows.frame[name], rows.where)
     times = table.clock.rows(found)
     if times.dtype.kind != stamps.dtype.kind:
         held, wanted = ("integers", "dates") if times.dtype.kind == "i" else ("dates", "integers")
@@ -161,21 +168,22 @@ def _positions(frame: pl.DataFrame, name: str, table: Table, stamps: Times) -> t
     return positions.astype(np.int64), beyond
 
 
-def _require_later(frame: pl.DataFrame, lead: Ints) -> None:
+def _require_later(rows: Rows, lead: Ints) -> None:
     wrong = np.flatnonzero(lead < 1)
     if len(wrong):
         row = int(wrong[0])
         raise TimeOrderError(
-            f"The forecast for ds = {frame[TIME][row]} from cutoff = {frame[CUTOFF][row]} has lead {lead[row]}; leads "
-            "begin with 1, for cutoff is the last time known: drop it."
+            f"The forecast {_told(rows, row)} has lead {lead[row]}; leads begin with 1, for cutoff is the last time "
+            "known: drop it."
         )
 
 
-def _require_distinct(frame: pl.DataFrame, cells: Ints) -> None:
+def _require_distinct(rows: Rows, kept: Ints, cells: Ints) -> None:
     _, first = np.unique(cells, return_index=True)
     if len(first) < len(cells):
-        row = int(np.setdiff1d(np.arange(len(cells)), first)[0])
-        raise TimeOrderError(
-            f"Data row {row + 1} (ds = {frame[TIME][row]}, cutoff = {frame[CUTOFF][row]}) repeats a forecast of the "
-            "same series; keep one of them."
-        )
+        row = int(kept[np.setdiff1d(np.arange(len(cells)), first)[0]])
+        raise TimeOrderError(f"The forecast {_told(rows, row)} repeats one of the same series; keep one of them.")
+
+
+def _told(rows: Rows, row: int) -> str:
+    return f"for ds = {rows.frame[TIME][row]} from cutoff = {rows.frame[CUTOFF][row]} in {rows.where(row)}"

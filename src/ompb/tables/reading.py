@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from ompb.errors import InputError, TimeOrderError
 from ompb.extras import extra
 from ompb.frames import distinct
-from ompb.names import counted
-from ompb.tables.cells import numbers
+from ompb.tables.cells import holds_any, maybe_thousands, numbers, sign_beside
 from ompb.tables.clock import Clock
-from ompb.tables.contents import read_contents
+from ompb.tables.contents import Contents, read_contents
 from ompb.tables.layout import Layout, recognise
+from ompb.tables.lines import Where, row_of_table
 from ompb.tables.options import Reading
+from ompb.tables.rows import Rows
 from ompb.tables.sheet import Sheet
-from ompb.tables.stamps import Stamps, stamps_of
+from ompb.tables.stamps import stamps_of
 from ompb.tables.table import Table
 from ompb.tables.time_column import called
 from ompb.times import Times
+from ompb.types import Floats
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -72,21 +74,19 @@ def read_series(path: str | Path, reading: Reading | None = None, *, together: b
 
 def _sheet(path: str | Path, reading: Reading) -> Sheet:
     contents = read_contents(path, reading.sep, reading.decimal)
-    frame = _without_empty(contents.frame)
-    layout = recognise(frame, reading, contents.decimal)
-    if layout.time not in frame.columns:
-        frame = frame.with_row_index(layout.time)
-    frame = frame.select(*dict.fromkeys((layout.time, *layout.ids, *layout.channels, *layout.future)))
-    frame, notes = _without_copies(frame) if reading.timezone is None else (frame, ())  # an hour may come twice
-    frame, stamps = _forward(frame, layout.time)
-    labels = _labels(frame, layout.ids) if layout.ids else None
+    rows = Rows.of(contents, reading)
+    layout = recognise(rows.frame, reading, contents.decimal)
+    rows = rows.of_columns(layout.time, *layout.ids, *layout.channels, *layout.future)
+    if reading.timezone is None:  # else an hour may come twice
+        rows = rows.without_copies()
+    stamps = stamps_of(rows.frame[layout.time], rows.where)
+    if np.sign(np.diff(stamps.utc).astype(np.int64)).sum() < 0:  # from the newest to the oldest
+        rows, stamps = rows.turned(), stamps.turned()
+    labels = _labels(rows, layout.ids) if layout.ids else None
     clock = Clock.of(stamps, reading.timezone)
     times = clock.rows(stamps, None if labels is None else distinct(labels)[1])
-    order, said = _order(times, labels, layout, clock)
-    cells = {
-        name: numbers(frame[name], reading.missing, contents.decimal, flags=name in layout.future)[order]
-        for name in (*layout.channels, *layout.future)
-    }
+    order, said = _order(times, labels, layout, clock, rows.where)
+    columns = rows.frame.select(*layout.channels, *layout.future)
     return Sheet(
         name=contents.name,
         kind=f"{contents.kind}; {layout}",
@@ -94,53 +94,81 @@ def _sheet(path: str | Path, reading: Reading) -> Sheet:
         reading=reading,
         clock=clock,
         times=times[order],
-        cells=cells,
+        cells={name: cells[order] for name, cells in _cells(columns, rows, contents, layout, reading).items()},
         labels=[labels[row] for row in order] if labels is not None else [],
-        notes=(*layout.notes, *notes, *said),
+        notes=(*layout.notes, *rows.notes, *said, *_doubts(columns, contents, reading)),
     )
 
 
-def identities(column: pl.Series) -> list[str]:
+def identities(column: pl.Series, where: Where = row_of_table) -> list[str]:
     """The series of each row as text, without the quote that `write_table` puts before a formula."""
     texts = column.cast(pl.String).str.replace(QUOTED_FORMULA, "$1")
     if texts.null_count():
         row = int(texts.is_null().arg_max() or 0)
-        raise InputError(f"Column {column.name!r} is empty in data row {row + 1}; name the series of that row.")
+        raise InputError(f"Column {column.name!r} is empty in {where(row)}; name the series of that row.")
     return texts.to_list()
 
 
-def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without columns that have neither name nor cells: those after a separator at the end of each line."""
-    return frame.drop([column.name for column in frame if not column.name and column.null_count() == len(column)])
+def _cells(
+    columns: pl.DataFrame, rows: Rows, contents: Contents, layout: Layout, reading: Reading
+) -> dict[str, Floats]:
+    """The numbers of targets and covariates, by name, (n,) each."""
+    return {
+        column.name: numbers(
+            column, reading.missing, contents.decimal, flags=column.name in layout.future, where=rows.where
+        )
+        for column in columns
+    }
 
 
-def _without_copies(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    different = frame.unique(maintain_order=True)
-    copies = frame.height - different.height
-    return different, (f"{counted(copies, 'row')} left out: copies of another one, cell by cell.",) if copies else ()
+def _doubts(columns: pl.DataFrame, contents: Contents, reading: Reading) -> tuple[str, ...]:
+    """What the user should know of how cells were read."""
+    return (
+        *_signs_left_out(columns, reading.missing),
+        *_never_missing(columns, reading.missing, contents.decimal),
+        *(_maybe_thousands(columns, contents) if reading.decimal is None else ()),
+    )
 
 
-def _forward(frame: pl.DataFrame, time: str) -> tuple[pl.DataFrame, Stamps]:
-    """Rows and their times, turned round where they run from the newest to the oldest."""
-    stamps = stamps_of(frame[time])
-    if np.sign(np.diff(stamps.utc).astype(np.int64)).sum() >= 0:
-        return frame, stamps
-    offset = None if stamps.offset is None else stamps.offset[::-1]
-    return frame.reverse(), replace(stamps, wall=stamps.wall[::-1], offset=offset)
+def _labels(rows: Rows, ids: tuple[str, ...]) -> list[str]:
+    return ["/".join(parts) for parts in zip(*(identities(rows.frame[name], rows.where) for name in ids), strict=True)]
 
 
-def _labels(frame: pl.DataFrame, ids: tuple[str, ...]) -> list[str]:
-    return ["/".join(parts) for parts in zip(*(identities(frame[name]) for name in ids), strict=True)]
+def _signs_left_out(columns: pl.DataFrame, missing: Sequence[str]) -> tuple[str, ...]:
+    signs = {column.name: sign_beside(column, missing) for column in columns}
+    return tuple(f"{sign!r} beside the numbers of {called(name)} is left out." for name, sign in signs.items() if sign)
 
 
-def _order(times: Times, labels: list[str] | None, layout: Layout, clock: Clock) -> tuple[Places, tuple[str, ...]]:
+def _never_missing(columns: pl.DataFrame, missing: Sequence[str], decimal: str) -> tuple[str, ...]:
+    """What is said of words for missing cells that no cell has."""
+    absent = [word for word in missing if not any(holds_any(column, word, decimal) for column in columns)]
+    return tuple(f"No cell is {word}, which --missing names: nothing was left out for it." for word in absent)
+
+
+def _maybe_thousands(columns: pl.DataFrame, contents: Contents) -> tuple[str, ...]:
+    """A doubt that only the user can settle; where commas stand between cells, a point is a point."""
+    texts = [column.alias("") for column in columns if column.dtype == pl.String]
+    if contents.sep == "," or not texts or not maybe_thousands(pl.concat(texts), contents.decimal):
+        return ()
+    other = "," if contents.decimal == "." else "."
+    return (
+        f"Every number with a {contents.decimal} has three digits after it, which are taken for decimals: if the sign "
+        f"sets thousands apart, say --decimal {other}",
+    )
+
+
+def _order(
+    times: Times, labels: list[str] | None, layout: Layout, clock: Clock, where: Where
+) -> tuple[Places, tuple[str, ...]]:
     """Rows sorted by series and time, and a note if times did not increase; one that comes twice is refused."""
     series = np.zeros(len(times), dtype=np.int64) if labels is None else distinct(labels)[1]
     order = np.lexsort((times, series))
     ordered = times[order]
     twice = np.flatnonzero((np.diff(series[order]) == 0) & (ordered[1:] == ordered[:-1]))
     if len(twice):
-        of = called(layout.time) if labels is None else f"the series {labels[order[twice[0]]]!r}"
+        one, other = sorted(order[twice[0] : twice[0] + 2].tolist())
+        of = called(layout.time) if labels is None else f"the series {labels[one]!r}"
+        of = f"{of} (second time: {where(other)})"
         raise TimeOrderError(_said_twice(ordered[twice[0]], len(twice), of, ordered, clock, labels is None))
     if np.array_equal(order, np.argsort(series, kind="stable")):
         return order, ()

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
 from ompb.errors import DtypeError, TimeOrderError
 from ompb.extras import extra
+from ompb.tables.lines import Where, row_of_table
 from ompb.times import Times, as_times
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
-# Dates that are not ISO 8601, and times of day after them. With slashes, day and month may be either way round.
-DATES = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
+# Dates that are not ISO 8601, with the century and without, and times of day after them. With slashes, day and month
+# may be either way round. A month stands for its first day.
+_NAMED = ("%d.%m.{}", "%d/%m/{}", "%m/%d/{}", "%d-%m-{}", "%d-%B-{}", "%d %B {}", "%B %d, {}")
+DATES = (("%Y/%m/%d", "%Y-%m-%d", *(form.format("%Y") for form in _NAMED)), [form.format("%y") for form in _NAMED])
+MONTHS = ("%d %B %Y", "%d %B %y")
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 ACCEPTED = "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), 31.01.2024 23:00, or as integers"
+_CENTURY = r"\d{4}"  # without one, 24 would be read as the year 24
 # A month or a quarter, which stands for its first day.
 _MONTH, _QUARTER = re.compile(r"(\d{4})-(\d{2})"), re.compile(r"(\d{4})[- ]?Q([1-4])")
 # Whole numbers of eight digits between these are taken for dates if all of them are some: 20240131.
@@ -38,6 +43,10 @@ class Stamps:
     def utc(self) -> Times:
         """In UTC where offsets are known, else as written."""
         return self.wall if self.offset is None else as_times(self.wall - self.offset, "times in UTC")
+
+    def turned(self) -> Stamps:
+        """The last one first."""
+        return replace(self, wall=self.wall[::-1], offset=None if self.offset is None else self.offset[::-1])
 
 
 def holds_dates(column: pl.Series) -> bool:
@@ -58,14 +67,14 @@ def whole_number(text: str) -> int | None:
         return None
 
 
-def stamps_of(column: pl.Series) -> Stamps:
-    """The times of a column; an error names the first cell that is none."""
+def stamps_of(column: pl.Series, where: Where = row_of_table) -> Stamps:
+    """The times of a column; an error names the first cell that is none, and tells ``where`` it is."""
     what = f"column {column.name!r}"
     if column.null_count():
         row = int(column.is_null().arg_max() or 0)
-        raise TimeOrderError(f"Column {column.name!r} has no time in data row {row + 1}; drop or fill that row.")
+        raise TimeOrderError(f"Column {column.name!r} has no time in {where(row)}; drop or fill that row.")
     if column.dtype == pl.String:
-        return _of_texts(column.str.strip_chars())
+        return _of_texts(column.str.strip_chars(), where)
     if column.dtype.is_integer():
         return _of_integers(column)
     if column.dtype == pl.Date:
@@ -98,7 +107,7 @@ def _of_integers(column: pl.Series) -> Stamps:
     return Stamps(wall)
 
 
-def _of_texts(column: pl.Series) -> Stamps:
+def _of_texts(column: pl.Series, where: Where) -> Stamps:
     whole = column.cast(pl.Int64, strict=False)
     if not whole.null_count():
         return _of_integers(whole)
@@ -108,11 +117,8 @@ def _of_texts(column: pl.Series) -> Stamps:
         return _of_date_times(column, {text: stamp for text, stamp in read.items() if stamp is not None})
     found = list(_formatted(different))
     if not found:
-        # Among integers the odd one out is the culprit.
-        refused = [text for text, stamp in read.items() if stamp is None]
-        culprit = next((text for text in refused if whole_number(text) is None), refused[0])
-        raise DtypeError(f"The time column {column.name!r} holds {culprit!r}; {ACCEPTED}.")
-    if len(found) > 1:
+        raise DtypeError(_no_time(column, [text for text, stamp in read.items() if stamp is None], where))
+    if any(not one.equals(found[0]) for one in found[1:]):
         raise DtypeError(
             f"The time column {column.name!r} holds dates such as {column[0]!r}, of which nobody can tell whether the "
             "day or the month comes first; write them as 2024-01-31."
@@ -123,18 +129,35 @@ def _of_texts(column: pl.Series) -> Stamps:
     )
 
 
+def _no_time(column: pl.Series, refused: Sequence[str], where: Where) -> str:
+    """What is said of a column with a cell that is no time: the odd one out where most others are alike."""
+    texts = pl.Series(refused)
+    unread = [texts.cast(pl.Int64, strict=False).is_null(), *(stamps.is_null() for stamps in _tried(texts))]
+    odd = texts.filter(min(unread, key=lambda nulls: int(nulls.sum())))
+    culprit = odd[0] if len(odd) else refused[0]
+    row = int((column == culprit).arg_max() or 0)
+    advice = "delete that line if it is no row of the table, such as a sum or a remark; else " if row else ""
+    return f"The time column {column.name!r} holds {culprit!r} in {where(row)}; {advice}{ACCEPTED}."
+
+
 def _formatted(texts: pl.Series) -> Iterator[pl.Series]:
     """The texts by each of the formats that all of them have."""
-    for date in DATES:
-        for clock in CLOCKS:
-            stamps = texts.str.to_datetime(date + clock, time_unit="us", strict=False)
-            if not stamps.null_count():
-                yield stamps
-                break
+    return (stamps for stamps in _tried(texts) if not stamps.null_count())
+
+
+def _tried(texts: pl.Series) -> Iterator[pl.Series]:
+    """The texts by each format, null where they do not have it."""
+    dated = texts.str.contains(_CENTURY)
+    place = 0 if bool(dated.any()) else 1
+    texts = texts.set(~dated, None) if place == 0 else texts
+    for form in (date + clock for date in DATES[place] for clock in CLOCKS):
+        yield texts.str.to_datetime(form, time_unit="us", strict=False)
+    months = "1 " + texts.str.replace("-", " ", literal=True)
+    yield months.str.to_datetime(MONTHS[place], time_unit="us", strict=False)
 
 
 def _iso(text: str) -> datetime | None:
-    """ISO 8601, a month or a quarter.
+    """ISO 8601, a month or a quarter; UTC may be named after it.
 
     >>> _iso("2024-03"), _iso("2024Q3")
     (datetime.datetime(2024, 3, 1, 0, 0), datetime.datetime(2024, 7, 1, 0, 0))
@@ -143,6 +166,8 @@ def _iso(text: str) -> datetime | None:
         text = f"{text}-01"
     elif found := _QUARTER.fullmatch(text):
         text = f"{found[1]}-{3 * int(found[2]) - 2:02d}-01"
+    elif text.endswith((" UTC", " GMT")):
+        text = f"{text[:-4]}+00:00"
     try:
         return datetime.fromisoformat(text)
     except ValueError:

@@ -10,7 +10,7 @@ from ompb.extras import extra
 from ompb.frames import LONG, TIME_NAMES
 from ompb.names import listed, opened
 from ompb.tables.options import Reading
-from ompb.tables.stamps import holds_dates
+from ompb.tables.stamps import ACCEPTED, holds_dates
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -42,7 +42,8 @@ def find_time(frame: pl.DataFrame, reading: Reading, numeric: Callable[[pl.Serie
     rising = [column.name for column in others if _rises(column)]
     if not dates and not rising and all(numeric(column) for column in others):
         return Found(ROW_NUMBER, frame, ("There is no column of times: rows are counted.",))
-    time = _only(dates, frame, rising)
+    words = next((column for column in others if not numeric(column)), None)
+    time = _only(dates, frame, rising, words)
     notes = [f"{opened(called(name))} holds row numbers and is left out." for name in numbered]
     if time in UNNAMED:
         notes.append(f"{opened(called(time))} holds the times.")
@@ -112,13 +113,21 @@ def _time_columns(frame: pl.DataFrame, reading: Reading) -> list[str]:
     return named or [column.name for column in free if holds_dates(column)]
 
 
-def _only(found: Sequence[str], frame: pl.DataFrame, rising: Sequence[str]) -> str:
-    if len(found) != 1:
-        number = f"{len(found)} time columns ({listed(list(found))})" if found else "no time column"
-        advice = (
-            "name one with --time (a date and a time of day have to be joined in one column)"
-            if found
-            else f"name it with --time{f' ({quoted(rising)} may be it)' * bool(rising)}, or add one of dates"
+def _only(found: Sequence[str], frame: pl.DataFrame, rising: Sequence[str], words: pl.Series | None) -> str:
+    """The one column that was found; ``words`` is the first that holds texts, in which times may be."""
+    if len(found) == 1:
+        return found[0]
+    columns = listed(frame.columns)
+    if found:
+        raise InputError(
+            f"Found {len(found)} time columns ({listed(list(found))}) among {columns}; name one with --time (a date "
+            "and a time of day have to be joined in one column)."
         )
-        raise InputError(f"Found {number} among {listed(frame.columns)}; {advice}.")
-    return found[0]
+    if frame.width == 1:
+        raise InputError(
+            f"The file has one column only, {columns}; if another sign stands between cells, say it with --sep, for "
+            "example --sep space."
+        )
+    maybe = f" ({quoted(rising)} may be it)" if rising else ""
+    odd = f"; {words.drop_nulls()[0]!r} in {called(words.name)} is no time: {ACCEPTED}" if words is not None else ""
+    raise InputError(f"Found no time column among {columns}; name it with --time{maybe}, or add one of dates{odd}.")

@@ -23,7 +23,7 @@ from ompb.bench.contract import (
     snapshots,
 )
 from ompb.bench.methods import make
-from ompb.bench.protocols import Clock
+from ompb.bench.protocols import HONEST, Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.forecasters import SeasonalProfile
 from ompb.types import Floats
@@ -31,6 +31,13 @@ from ompb.windows import fill_forward, sliding
 
 CONTEXT, HORIZON, SEASON, CHANNELS, SOURCE_ROWS, STEPS = 24, 4, 12, 2, 400, 80
 POISON = 1e3  # source standard deviations, in rows that are not known yet
+
+
+def task_of(source: Floats, source_base: Floats, context: int, **others: Any) -> Task:
+    """A task of a source (T, C) and its forecasts (n, H, C); others of its fields where they are not the plain ones."""
+    plain = {"season": None, "protocol": HONEST, "trainable": False, "seed": 0}
+    sizes = {"context": context, "horizon": source_base.shape[1]}
+    return Task(source=source, source_base=source_base, **{**plain, **sizes, **others})
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +56,7 @@ class MethodWorld:
         source, stream = ((rows - source.mean(axis=0)) / source.std(axis=0) for rows in (source, stream))
         forecaster = SeasonalProfile(HORIZON, SEASON)
         source_base, base = (forecaster(sliding(rows[:-HORIZON], CONTEXT)) for rows in (source, stream))
-        task = Task(
-            context=CONTEXT,
-            horizon=HORIZON,
-            season=SEASON,
-            protocol=protocol,
-            trainable=False,
-            source=source,
-            source_base=source_base,
-            seed=seed,
-        )
-        return cls(task, stream, base)
+        return cls(task_of(source, source_base, CONTEXT, season=SEASON, protocol=protocol, seed=seed), stream, base)
 
     def snapshots(self, rows: Floats | None = None, base: Floats | None = None) -> list[Snapshot]:
         """What a method is shown, by the clock of the task; of other rows or forecasts where they are given."""
