@@ -19,8 +19,10 @@ ADAPTERS := .venv-adapters
 demo: $(VENV)/.command
 	$(BIN)/ompb demo
 
-# One thread per process: the tests run in as many processes as there are cores.
-test: setup check test-adapters
+# One thread per process: the tests run in as many processes as there are cores. The checks use one core at a time, so
+# the tests of the adapters run beside them.
+test: setup $(ADAPTERS)/.everything
+	$(MAKE) --no-print-directory --jobs 2 $(addprefix --,$(filter output-sync,$(.FEATURES))) check test-adapters
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # By file: the libraries take long to import.

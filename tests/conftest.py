@@ -20,10 +20,10 @@ _WRAPPED = ("darts", "gluonts", "mlforecast", "neuralforecast", "skforecast", "s
 collect_ignore = [] if any(map(find_spec, _WRAPPED)) else ["adapters"]
 
 # Property tests search anew in every run on a developer's machine; where CI is set they take the same examples each
-# time, so that a change is judged by what it changed.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# time, so that a change is judged by what it changed. How long an example takes depends on what else runs.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +30,11 @@ class World:
 
     @classmethod
     def make(cls, folder: Path) -> "World":
-        source, stream = shifted_stream(
-            "level", seed=1, source_rows=400, target_rows=ROWS, channels=CHANNELS, season=SEASON
-        )
+        source, stream = series()
         mean, sd = source.mean(axis=0), source.std(axis=0)
-        config = configure("tcn", context=CONTEXT, horizon=HORIZON, channels=CHANNELS)
-        trained = train(config, source, TrainingConfig(epochs=3, batch=32, learning_rate=1e-3))
-        trained.save(folder / "tcn.safetensors")
-        source_base, base = ((trained(stretches(rows)) - mean) / sd for rows in (source, stream))
+        tcn = trained()
+        tcn.save(folder / "tcn.safetensors")
+        source_base, base = ((tcn(stretches(rows)) - mean) / sd for rows in (source, stream))
         source, stream = ((rows - mean) / sd for rows in (source, stream))
         return cls(source, stream, source_base, base, folder / "tcn.safetensors")
 
@@ -70,6 +68,18 @@ class World:
     def network_copy(self) -> TrainedForecaster:
         """The forecaster."""
         return TrainedForecaster.load(self.network)
+
+
+def series() -> tuple[Floats, Floats]:
+    """The source and the stream, in units of their own."""
+    return shifted_stream("level", seed=1, source_rows=400, target_rows=ROWS, channels=CHANNELS, season=SEASON)
+
+
+@cache
+def trained() -> TrainedForecaster:
+    """The TCN, trained once for all that read its file."""
+    config = configure("tcn", context=CONTEXT, horizon=HORIZON, channels=CHANNELS)
+    return train(config, series()[0], TrainingConfig(epochs=3, batch=32, learning_rate=1e-3))
 
 
 def predictions(method: Method, shown: Iterator[Snapshot]) -> list[Prediction]:

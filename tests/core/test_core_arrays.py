@@ -23,19 +23,14 @@ REMEMBERED = SPANS[-1] * CONTEXT
 ISSUED = ("correction", "gate", "novelty", "sd", "half_widths", "expected_error")
 
 
-def small_calibrator(seed: int, **options: Any) -> tuple[ompb.Calibrator, Any]:
-    source, target = shifted_stream("level", seed, 500, 120, CHANNELS, SEASON)
-    forecaster = ompb.Ridge.fit(source, CONTEXT, HORIZON)
-    return ompb.Calibrator.fit(
-        forecaster,
-        source,
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=SEASON,
-        discounts=(0.98, 0.999),
-        spans=SPANS,
-        **options,
-    ), (forecaster, target)
+def small_calibrators(count: int, **options: Any) -> list[tuple[ompb.Calibrator, Any, Any]]:
+    """Calibrators, each with its forecaster and its stream."""
+    series = {seed: shifted_stream("level", seed, 500, 120, CHANNELS, SEASON) for seed in range(count)}
+    sources = {seed: source for seed, (source, _) in series.items()}
+    ridges = {seed: ompb.Ridge.fit(source, CONTEXT, HORIZON) for seed, source in sources.items()}
+    sizes = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, "discounts": (0.98, 0.999), "spans": SPANS}
+    cals = ompb.calibrate(ridges, sources, **{**sizes, **options})
+    return [(cals[seed], ridges[seed], target) for seed, (_, target) in series.items()]
 
 
 def inputs(cal: ompb.Calibrator, forecaster: Any, target: Any) -> tuple[Any, Any, Any]:
@@ -89,7 +84,7 @@ def terms(issued: Issued) -> dict[str, Any]:
 @pytest.mark.parametrize("options", [{}, {"draws": 5, "gate": "shared"}, {"kind": "subgamma", "gate": "open"}])
 def test_torch_equals_numpy(options: dict[str, Any]) -> None:
     torch = pytest.importorskip("torch")
-    cal, (forecaster, target) = small_calibrator(0, **options)
+    ((cal, forecaster, target),) = small_calibrators(1, **options)
     rows, windows, base = inputs(cal, forecaster, target)
     numpy_run = drive(cal.online, rows, windows, base)
     tensors = [torch.from_numpy(np.ascontiguousarray(x)) for x in (rows, windows, base)]
@@ -106,11 +101,11 @@ def test_torch_equals_numpy(options: dict[str, Any]) -> None:
 
 
 def test_fifty_series_together_equal_fifty_alone() -> None:
-    parts = [small_calibrator(seed) for seed in range(50)]
-    streams = [inputs(cal, forecaster, target) for cal, (forecaster, target) in parts]
+    parts = small_calibrators(50)
+    streams = [inputs(*part) for part in parts]
     settings = parts[0][0].settings
     # the taus are numbers of one series, and so is what the memory reads; the fleet shares those of the first
-    sources = [sharing(parts[0][0].source, cal.source, place) for place, (cal, _) in enumerate(parts)]
+    sources = [sharing(parts[0][0].source, cal.source, place) for place, (cal, *_) in enumerate(parts)]
     rules = online_rules(joined(sources), settings, CHANNELS, 12)
     together = drive(rules, *(np.concatenate([s[i] for s in streams], axis=1) for i in range(3)))
     for number, (source, stream) in enumerate(zip(sources, streams, strict=True)):

@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 pytestmark = pytest.mark.slow
 
 
@@ -34,11 +35,10 @@ def succeed(command: Sequence[object], folder: Path) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as users get it."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    reached = run((*pip, "download", "--no-deps", "--quiet", "array-api-compat"), folder)
+    reached = run((*PIP, "download", "--no-deps", "--quiet", "array-api-compat"), folder)
     if reached.returncode and not os.environ.get("CI"):
         pytest.skip(f"the package index cannot be reached: {reached.stderr.splitlines()[-1]}")
-    succeed((*pip, "wheel", "--no-deps", "--quiet", "--wheel-dir", folder / "built", REPOSITORY), folder)
+    succeed((*PIP, "wheel", "--no-deps", "--quiet", "--wheel-dir", folder / "built", REPOSITORY), folder)
     (built,) = (folder / "built").glob("ompb-*.whl")
     return built
 
@@ -52,14 +52,17 @@ def bare(wheel: Path) -> Path:
 
 
 def empty_environment(folder: Path) -> Path:
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     return folder / "bin"
 
 
+def pip(programs: Path, *words: object) -> str:
+    """What our own pip says and does in another environment, which needs none."""
+    return succeed((*PIP, "--python", programs / "python", *words), programs.parent)
+
+
 def install(programs: Path, what: str) -> None:
-    pinned = ("--constraint", REPOSITORY / "constraints.txt")
-    pip = (programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    succeed((*pip, *pinned, what), programs.parent)
+    pip(programs, "install", "--quiet", "--no-compile", "--constraint", REPOSITORY / "constraints.txt", what)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +94,9 @@ def test_the_metadata_are_complete(metadata: Message) -> None:
 
 
 def test_the_core_brings_three_packages(bare: Path) -> None:
-    listed = succeed((bare / "python", "-m", "pip", "list", "--format", "freeze"), bare.parent)
+    listed = pip(bare, "list", "--format", "freeze")
     packages = {line.partition("==")[0].partition(" @")[0] for line in listed.splitlines()}
-    assert packages - {"pip", "setuptools"} == {"ompb", "array-api-compat", "narwhals", "numpy"}
+    assert packages == {"ompb", "array-api-compat", "narwhals", "numpy"}
 
 
 def test_the_ten_lines_of_the_readme_run_on_the_core(bare: Path, metadata: Message) -> None:
@@ -120,13 +123,14 @@ def test_with_its_extras_the_command_works(wheel: Path, tmp_path: Path) -> None:
     install(programs, f"{wheel}[bench,report]")
     assert "concept shift" in succeed((programs / "ompb", "demo"), tmp_path)
     assert (tmp_path / "demo" / "report.html").is_file()
-    assert succeed((programs / "python", "-m", "pip", "check"), tmp_path).startswith("No broken requirements")
+    assert pip(programs, "check").startswith("No broken requirements")
 
 
 def test_all_extras_resolve_with_the_pinned_versions(wheel: Path, bare: Path) -> None:
     """Resolved, not installed: torch alone would take minutes."""
-    pip = (bare / "python", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", "report.json")
-    succeed((*pip, "--quiet", "--constraint", REPOSITORY / "constraints.txt", f"{wheel}[all]"), bare.parent)
-    report = (bare.parent / "report.json").read_text()
+    report = pip(
+        *(bare, "install", "--dry-run", "--ignore-installed", "--report", "-", "--quiet"),
+        *("--constraint", REPOSITORY / "constraints.txt", f"{wheel}[all]"),
+    )
     for package in ("typer", "rich", "polars", "matplotlib", "scipy", "torch", "safetensors", "ray"):
         assert re.search(rf'"name": "{package}"', report), package

@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=!~;\s]", requirement)[0] for requirement in requirements}
 
 
+@cache
 def imported() -> dict[str, set[Path]]:
     """Third-party packages that the source imports anywhere, and the files that do."""
     ours = {"ompb", "_typeshed"}  # the latter is there for type checkers alone

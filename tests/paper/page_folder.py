@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from made_up import result
 
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.store import Result, Store, export
+from ompb.paper.page.html import results_page
+from ompb.paper.page.material import Material
 
 SPLITS = ("id", "ood")
 X = tuple(float(x) for x in range(40))
@@ -77,3 +80,9 @@ def write_results(folder: Path, results: Iterable[Result], findings: Iterable[Fi
     for finding in findings:
         finding.write(folder / "findings" / f"{finding.analysis}.json")
     return folder
+
+
+@cache
+def committed_page() -> str:
+    """The page of the results in this repository; to draw it takes seconds."""
+    return results_page(Material.read(Path(__file__).parents[2] / "results"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_folder import FINDING, cells, write_results
+from page_folder import FINDING, cells, committed_page, write_results
 
 from chromium import Page, chromium, chromium_path
 from ompb.paper.page.html import results_page
@@ -155,7 +155,7 @@ def test_it_can_be_printed_whole(browser: Page, address: str) -> None:
 
 def test_the_committed_page_loads_without_a_word(browser: Page, tmp_path: Path) -> None:
     page = tmp_path / "index.html"
-    page.write_text(results_page(Material.read(Path(__file__).parents[2] / "results")), encoding="utf-8")
+    page.write_text(committed_page(), encoding="utf-8")
     browser.errors.clear()
     browser.open(page.as_uri(), width=390, height=844)
     assert browser.value("document.querySelectorAll('tbody tr').length") > 500

@@ -5,64 +5,16 @@ Errors are standardised with the source scale; a forecast counts once its outcom
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
+from known_shifts import CONTEXT, HORIZON, SEASON, SHIFTED_SEEDS, SHIFTS, STATIONARY_SEEDS, demo_run, runs
 
-from ompb import Calibrator, Ridge, Run, backtest
+from ompb import Run
 from ompb.bench.compare import run_references
-from ompb.datasets.demo import Demo, demo_series
-from ompb.datasets.synthetic import Shift, shifted_stream
+from ompb.datasets.synthetic import Shift
 from ompb.types import Floats
 
-CONTEXT, HORIZON, SEASON = 96, 24, 24
-STATIONARY_SEEDS = range(20)
-SHIFTED_SEEDS = range(6)
-SHIFTS: tuple[Shift, ...] = ("level", "scale", "phase", "dynamics")
 REFERENCES = ("original", "seasonal profile", "last value", "running bias", "copied residual")
-
-
-class CrossChannelRidge:
-    """A linear map from the windows of all channels to the outcomes of all: it knows how channels move together."""
-
-    def __init__(self, source: Floats) -> None:
-        starts = np.arange(len(source) - CONTEXT - HORIZON + 1)[:, None]
-        self.mean, self.sd = source.mean(axis=0), source.std(axis=0)
-        standard = (source - self.mean) / self.sd
-        inputs = self._with_one(standard[starts + np.arange(CONTEXT)])
-        outcomes = standard[starts + np.arange(CONTEXT, CONTEXT + HORIZON)].reshape(len(starts), -1)
-        penalty = 0.01 * len(starts) * np.eye(inputs.shape[1])
-        self.weights = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ outcomes)
-
-    def __call__(self, windows: Floats) -> Floats:
-        said = self._with_one((windows - self.mean) / self.sd) @ self.weights
-        return np.asarray(said.reshape(len(windows), HORIZON, -1) * self.sd + self.mean)
-
-    def _with_one(self, windows: Floats) -> Floats:
-        return np.column_stack([np.ones(len(windows)), windows.reshape(len(windows), -1)])
-
-
-@lru_cache
-def synthetic_study(shift: Shift, seed: int) -> tuple[Calibrator, Run]:
-    """Each channel alone, but for the phase shift, which misleads only a forecaster that looks across channels."""
-    source, target = shifted_stream(shift, seed)
-    forecaster = CrossChannelRidge(source) if shift == "phase" else Ridge.fit(source, CONTEXT, HORIZON)
-    calibrator = Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
-    return calibrator, backtest(calibrator, forecaster, target)
-
-
-def synthetic_run(shift: Shift, seed: int) -> Run:
-    return synthetic_study(shift, seed)[1]
-
-
-@lru_cache
-def demo_run() -> tuple[Demo, Run]:
-    demo = demo_series()
-    source, target = demo.values[: demo.source_rows], demo.values[demo.source_rows :]
-    ridge = Ridge.fit(source, CONTEXT, HORIZON)
-    calibrator = Calibrator.fit(ridge, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
-    return demo, backtest(calibrator, ridge, target)
 
 
 def mse(run: Run, forecasts: Floats) -> float:
@@ -70,9 +22,8 @@ def mse(run: Run, forecasts: Floats) -> float:
     return float(np.mean((((forecasts - run.outcome) / run.scale)[complete]) ** 2))
 
 
-def reference_mse(shift: Shift, seed: int) -> dict[str, float]:
+def reference_mse(run: Run) -> dict[str, float]:
     """The bare forecaster and every trivial method beside the run."""
-    _, run = synthetic_study(shift, seed)
     said = run_references(run)
     return {name: mse(run, forecasts) for name, forecasts in {"original": run.base, **said}.items()}
 
@@ -95,7 +46,7 @@ def outcome_rows(run: Run) -> Floats:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", STATIONARY_SEEDS)
 def test_no_harm_without_shift(seed: int) -> None:
-    run = synthetic_run("none", seed)
+    run = runs("none")[seed]
     assert mse(run, run.mean) <= 1.02 * mse(run, run.base)
 
 
@@ -103,15 +54,15 @@ def test_no_harm_without_shift(seed: int) -> None:
 @pytest.mark.parametrize("seed", SHIFTED_SEEDS)
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_gain_under_shift(shift: Shift, seed: int) -> None:
-    run = synthetic_run(shift, seed)
+    run = runs(shift)[seed]
     assert mse(run, run.mean) < mse(run, run.base)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_median_under_shift_is_below_every_trivial_reference(shift: Shift) -> None:
-    ours = np.median([mse(run, run.mean) for run in (synthetic_run(shift, seed) for seed in SHIFTED_SEEDS)])
-    trivial = [reference_mse(shift, seed) for seed in SHIFTED_SEEDS]
+    ours = np.median([mse(run, run.mean) for run in runs(shift).values()])
+    trivial = [reference_mse(run) for run in runs(shift).values()]
     medians = {name: float(np.median([scores[name] for scores in trivial])) for name in REFERENCES}
     assert {name: value for name, value in medians.items() if value <= ours} == {}
 
@@ -133,10 +84,7 @@ def test_demo_no_harm_in_any_phase(phase: str) -> None:
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_coverage_without_shift(level: float) -> None:
     """Pooled over seeds, forecasts issued after a warm-up of five seasons."""
-    pooled = []
-    for seed in STATIONARY_SEEDS:
-        run = synthetic_run("none", seed)
-        pooled.append(inside(run, level)[run.origins >= CONTEXT + 5 * SEASON].ravel())
+    pooled = [inside(run, level)[run.origins >= CONTEXT + 5 * SEASON].ravel() for run in runs("none").values()]
     assert abs(np.nanmean(np.concatenate(pooled)) - level) <= 0.02
 
 
@@ -145,8 +93,7 @@ def test_coverage_without_shift(level: float) -> None:
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_coverage_twenty_seasons_into_a_shift(shift: Shift, level: float) -> None:
     """On every seed, outcomes that start twenty seasons after the stream did."""
-    for seed in SHIFTED_SEEDS:
-        run = synthetic_run(shift, seed)
+    for run in runs(shift).values():
         assert abs(np.nanmean(inside(run, level)[run.origins >= 20 * SEASON]) - level) <= 0.04
 
 

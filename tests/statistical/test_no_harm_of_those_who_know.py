@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from ompb import Calibrator, Ridge, backtest
+from ompb import Calibrator, Ridge, Run, backtest
 from ompb.datasets.synthetic import Shift, shifted_stream
 from ompb.types import Floats
 
@@ -28,16 +28,21 @@ def changed(shift: Shift) -> tuple[Floats, Floats]:
 
 
 @lru_cache
-def calibrator() -> Calibrator:
-    """Of the source, which is the same whatever the shift."""
+def error_ratios(first: int) -> dict[Shift, float]:
+    """Mean absolute error of what is issued over that of the bare forecaster, which was fitted on rows from there on.
+
+    The calibrator is that of the source, which is the same whatever the shift.
+    """
     source, _ = changed("level")
-    forecaster = Ridge.fit(source, CONTEXT, HORIZON)
-    return Calibrator.fit(forecaster, source, context=CONTEXT, horizon=HORIZON, season=SEASON, certificate=False)
+    bare = Ridge.fit(source, CONTEXT, HORIZON)
+    cal = Calibrator.fit(bare, source, context=CONTEXT, horizon=HORIZON, season=SEASON, certificate=False)
+    rows = {shift: changed(shift)[1] for shift in SHIFTS}
+    knowing = {shift: Ridge.fit(rows[shift][first:][:ROWS], CONTEXT, HORIZON) for shift in SHIFTS}
+    runs = backtest(cal, knowing, {shift: rows[shift][:ROWS] for shift in SHIFTS})
+    return {shift: error_ratio(run) for shift, run in runs.items()}
 
 
-def error_ratio(forecaster: Ridge, rows: Floats) -> float:
-    """Mean absolute error of what is issued over that of the bare forecaster."""
-    run = backtest(calibrator(), forecaster, rows)
+def error_ratio(run: Run) -> float:
     complete = np.isfinite(run.outcome).all(axis=(1, 2))
     issued, bare = (np.abs(((said - run.outcome) / run.scale)[complete]).mean() for said in (run.mean, run.base))
     return float(issued / bare)
@@ -50,12 +55,10 @@ def test_one_that_was_fitted_on_the_stream_itself(shift: Shift) -> None:
     The aim was 1 %, and it is missed: 1.013 to 1.017 times its error was measured after shifts of level, scale and
     phase. What holds is 2 %.
     """
-    rows = changed(shift)[1][:ROWS]
-    assert error_ratio(Ridge.fit(rows, CONTEXT, HORIZON), rows) < HARM_OF_HINDSIGHT
+    assert error_ratios(0)[shift] < HARM_OF_HINDSIGHT
 
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_one_that_was_fitted_on_other_rows_after_the_change(shift: Shift) -> None:
     """It knows as much of the change, and nothing of the stream's own noise."""
-    _, rows = changed(shift)
-    assert error_ratio(Ridge.fit(rows[ROWS:], CONTEXT, HORIZON), rows[:ROWS]) < HARM
+    assert error_ratios(ROWS)[shift] < HARM

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
+from known_shifts import SEASON, demo_run, runs
 
-from ompb import Calibrator, Ridge, Run, backtest
-from ompb.datasets.demo import Demo, demo_series
-from ompb.datasets.synthetic import shifted_stream
+from ompb import Run
 from ompb.diagnosis import diagnose, proxy_loss
-from ompb.types import Floats
 
-CONTEXT, HORIZON, SEASON, WARM_UP = 96, 24, 24, 64
-SEEDS = range(20)
+WARM_UP = 64
 TERMS = ("disagreement", "disagreement_change", "source_disagreement")
-
-
-def run_over(source: Floats, target: Floats) -> Run:
-    ridge = Ridge.fit(source, CONTEXT, HORIZON)
-    calibrator = Calibrator.fit(ridge, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
-    return backtest(calibrator, ridge, target)
-
-
-@lru_cache
-def quiet_run(seed: int) -> Run:
-    return run_over(*shifted_stream("none", seed))
-
-
-@lru_cache
-def demo_run() -> tuple[Demo, Run]:
-    demo = demo_series()
-    return demo, run_over(demo.values[: demo.source_rows], demo.values[demo.source_rows :])
 
 
 def at(run: Run, row: int) -> int:
@@ -47,7 +25,7 @@ def test_quiet_without_shift() -> None:
     Pooled over seeds it is less than the source's own disagreement, and the term it adds to the certificate less than
     one part in a hundred of the worst loss there is.
     """
-    means = {name: [float(quiet_run(seed).certificate[name][WARM_UP:].mean()) for seed in SEEDS] for name in TERMS}
+    means = {name: [float(run.certificate[name][WARM_UP:].mean()) for run in runs("none").values()] for name in TERMS}
     assert abs(np.mean(means["disagreement_change"])) < 0.5 * np.mean(means["source_disagreement"])
     assert 0 < np.mean(means["disagreement"]) / 2 < 0.01
     assert max(means["disagreement"]) / 2 < 0.03
@@ -56,7 +34,7 @@ def test_quiet_without_shift() -> None:
 @pytest.mark.slow
 def test_without_shift_the_voices_agree_more_as_often_as_less() -> None:
     """What an absolute difference would charge for: in about half of the steps the target's disagreement is smaller."""
-    less = [np.mean(quiet_run(seed).certificate["disagreement_change"][WARM_UP:] < 0) for seed in SEEDS]
+    less = [np.mean(run.certificate["disagreement_change"][WARM_UP:] < 0) for run in runs("none").values()]
     assert 0.3 < np.mean(less) < 0.7
 
 

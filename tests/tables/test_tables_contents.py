@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import UNKNOWN, csv, days
 
@@ -102,7 +102,6 @@ def test_files_that_are_no_tables_are_told_by_what_they_are(tmp_path: Path, cont
         read_table(path)
 
 
-@settings(deadline=None)  # files take as long as they take
 @given(
     st.lists(st.tuples(*2 * [st.floats(-1e6, 1e6).map(lambda x: round(x, 3))]), min_size=2, max_size=20),
     st.sampled_from([(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", ".")]),

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import UNKNOWN, csv, daily, days
 
@@ -37,7 +37,6 @@ def test_one_channel_needs_no_unique_id(tmp_path: Path) -> None:
     np.testing.assert_array_equal(forecasts, [[[7.0]], [[UNKNOWN]]])
 
 
-@settings(deadline=None)  # files take as long as they take
 @given(st.data())
 def test_forecasts_come_back_as_written_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import UNKNOWN, csv, days
 
@@ -110,7 +110,6 @@ def test_long_layout_is_pivoted_to_the_union_of_times(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.values, [[UNKNOWN, 3], [1, UNKNOWN], [2, 5]])
 
 
-@settings(deadline=None)  # files take as long as they take
 @given(st.data())
 def test_long_and_wide_layouts_give_the_same_table(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
