@@ -26,7 +26,7 @@ import ompb.adapters
 from ompb.adapters import Adapter
 from ompb.adapters.quiet import quiet
 from ompb.datasets.synthetic import shifted_stream
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 SEASON = 24

@@ -38,8 +38,8 @@ from ompb.core.intervals import (
 )
 from ompb.datasets.benchmark import load
 from ompb.datasets.synthetic import shifted_stream
-from ompb.scaler import Scaler
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 RULES: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ompb
-from ompb.lanes import mapped
+from ompb.live.lanes import mapped
 
 Floats = NDArray[np.float64]
 CONTEXT, SEASON, SOURCE = 48, 24, 2000

@@ -32,9 +32,9 @@ from ompb.bench.methods import make, method_names, unfit
 from ompb.bench.protocols import HONEST, Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.forecasters.torch import TrainedForecaster, TrainingConfig, configure, train
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import sliding
 from ompb.types import Floats
-from ompb.windows import sliding
 
 REFERENCE = "ompb"
 SEASON = 24

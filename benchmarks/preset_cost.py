@@ -26,7 +26,7 @@ from torch import Tensor
 import ompb
 from ompb.forecasters.torch import Backbone, TrainedForecaster, TrainingConfig, backbone
 from ompb.gradient import GradientHead, PaperPreset
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from timed import Timed
 
 CONTEXT, CHANNELS = 96, 7

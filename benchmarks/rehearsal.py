@@ -32,7 +32,7 @@ import numpy as np
 from ompb import Settings
 from ompb.core.evidence import CALM, Evidence
 from ompb.core.gate import Gate
-from ompb.files import replacing
+from ompb.floor.files import replacing
 from ompb.types import Floats
 from rehearsal_streams import KNOWS, Record, records, series
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from ompb import Calibrator, Ridge, Settings
 from ompb.datasets.benchmark import load
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import fill_forward, outcomes_at, sliding
 from ompb.types import Floats
-from ompb.windows import fill_forward, outcomes_at, sliding
 
 Forecast: TypeAlias = Callable[[Floats], Floats]  # windows (n, context, C) to (n, H, C)
 Small: TypeAlias = Any  # an array of float32

@@ -59,7 +59,7 @@ def train(folder: Path) -> None:
     """A TCN's forecasts of source and streams, kept for both versions."""
     from ompb.forecasters.torch import configure, recipe
     from ompb.forecasters.torch import train as trained
-    from ompb.windows import sliding
+    from ompb.rows.windows import sliding
 
     data = load("etth")
     for horizon in HORIZONS:

@@ -25,8 +25,8 @@ import numpy as np
 from ompb import Calibrator, Forecast, Ridge, Stream
 from ompb.datasets.benchmark import load
 from ompb.episodes import episodes
-from ompb.files import replacing
-from ompb.season import find_season
+from ompb.floor.files import replacing
+from ompb.rows.season import find_season
 from ompb.types import Floats
 
 CONTEXT, HORIZON = 96, 24

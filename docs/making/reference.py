@@ -45,7 +45,7 @@ PAGES = {
     ),
     "extending": (
         "Parts to extend",
-        ("ompb.core.members.contract", "ompb.core.certificate.kinds", "ompb.core.intervals", "ompb.shapes"),
+        ("ompb.core.members.contract", "ompb.core.certificate.kinds", "ompb.core.intervals", "ompb.floor.shapes"),
     ),
 }
 

@@ -9,7 +9,7 @@ from ompb.episodes import Episode
 from ompb.errors import GapError
 from ompb.forecasters import Recorded, Ridge, SeasonalProfile
 from ompb.metrics.score import Score
-from ompb.query import Forecaster, Query
+from ompb.seam.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Alert, Certificate, Forecast, RealisedRisk, TailRisk
@@ -17,10 +17,10 @@ from ompb.types import Alert, Certificate, Forecast, RealisedRisk, TailRisk
 if _TYPE_CHECKING:
     from ompb.checkup import Checkup, check
     from ompb.diagnosis import Diagnosis, diagnose
-    from ompb.fitting import calibrate
     from ompb.fleet.fleet import Fleet
     from ompb.fleet.forecast import FleetForecast
     from ompb.metrics.breakdown import Breakdown
+    from ompb.offline.fitting import calibrate
 
 __all__ = [
     "Alert",
@@ -58,7 +58,7 @@ _LAZY = {
     "Diagnosis": "diagnosis",
     "Fleet": "fleet.fleet",
     "FleetForecast": "fleet.forecast",
-    "calibrate": "fitting",
+    "calibrate": "offline.fitting",
     "check": "checkup",
     "diagnose": "diagnosis",
     "report": "reports",

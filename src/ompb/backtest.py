@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.asking import require_fit
-from ompb.by_id import for_each, forecasters_for, some_of
 from ompb.calibrator import Calibrator, Progress
-from ompb.cards import card, facts, some, table
-from ompb.cohort import shape_of
 from ompb.episodes import Episode, episodes
 from ompb.errors import OptionError, TooShortError
 from ompb.fleet.following import Followed, follow
-from ompb.frames import BACKENDS
-from ompb.inputs import as_future, as_rows_of, as_series
+from ompb.floor.cards import card, facts, some, table
+from ompb.floor.times import Times, shown
+from ompb.live.asking import require_fit
+from ompb.live.cohort import shape_of
+from ompb.live.outgoing import TRACKED
 from ompb.metrics.breakdown import Breakdown, breakdown
 from ompb.metrics.point import known_mean
 from ompb.metrics.score import Score, score
-from ompb.outgoing import TRACKED
-from ompb.query import AnyForecaster, Forecaster, as_forecaster
-from ompb.sources import Source, calling, in_parts
-from ompb.times import Times, shown
+from ompb.rows.frames import BACKENDS
+from ompb.rows.inputs import as_future, as_rows_of, as_series
+from ompb.rows.windows import Origins, outcomes_at
+from ompb.seam.by_id import for_each, forecasters_for, some_of
+from ompb.seam.query import AnyForecaster, Forecaster, as_forecaster
+from ompb.seam.sources import Source, calling, in_parts
 from ompb.types import Certificate, Floats, RealisedRisk, ends, half_widths
-from ompb.windows import Origins, outcomes_at
 
 if TYPE_CHECKING:
     from ompb.plots.look import Picture

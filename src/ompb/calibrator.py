@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from ompb import archive, checks
-from ompb.cards import card, facts, some
+from ompb import archive
 from ompb.core.arrays import Array, namespace
 from ompb.core.certificate.certifier import Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks
@@ -29,11 +28,13 @@ from ompb.core.online import Online
 from ompb.core.quantiles import OwnShape
 from ompb.core.source import SourceFit
 from ompb.core.warnings import Warnings
-from ompb.query import AnyForecaster, as_forecaster
-from ompb.scaler import Scaler
+from ompb.floor import checks
+from ompb.floor.cards import card, facts, some
+from ompb.floor.shapes import Dim
+from ompb.floor.times import Grid
+from ompb.rows.scaler import Scaler
+from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.settings import Settings
-from ompb.shapes import Dim
-from ompb.times import Grid
 from ompb.types import Certificate, Floats
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Calibrator:
             OptionError: an option does not exist or is out of range.
             ForecasterError: the forecaster broke its contract.
         """
-        from ompb.fitting import Given, Order, fit  # which makes a calibrator
+        from ompb.offline.fitting import Given, Order, fit  # which makes a calibrator
 
         given = Given(as_forecaster(forecaster), source, times, future)
         order = Order.of(context, horizon, season, unseen, every, options)

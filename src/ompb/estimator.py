@@ -12,7 +12,7 @@ import numpy as np
 from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
-from ompb.query import AnyForecaster
+from ompb.seam.query import AnyForecaster
 from ompb.types import Floats
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from ompb import checks
 from ompb.core.certificate.certifier import CertificateOptions
 from ompb.core.certificate.disagreement import DisagreementMode
 from ompb.core.certificate.kinds import Kind
@@ -22,7 +21,8 @@ from ompb.core.mixture import MEMBERS
 from ompb.core.record import BLOCK, RAREST
 from ompb.core.warnings import WarningOptions
 from ompb.errors import OptionError
-from ompb.shapes import LARGEST, Tagged
+from ompb.floor import checks
+from ompb.floor.shapes import LARGEST, Tagged
 
 # Draws more than this cost a step their square and say no more than the expectation in closed form.
 MOST_DRAWS = 100

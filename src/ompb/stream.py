@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from ompb import archive
-from ompb.asking import ASK, Asker, require_fit
 from ompb.calibrator import Calibrator
-from ompb.cards import card, facts
-from ompb.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.errors import StaleRowError, TimeOrderError
-from ompb.inputs import as_future, as_row, as_rows_of
-from ompb.names import listed
-from ompb.outgoing import alerts_of, forecast_of
-from ompb.placing import Place
-from ompb.query import Answer, AnyForecaster, Query, as_forecaster
-from ompb.times import Stamp, Times
-from ompb.turns import Mark, Turns
+from ompb.floor.cards import card, facts
+from ompb.floor.names import listed
+from ompb.floor.times import Stamp, Times
+from ompb.floor.turns import Mark, Turns
+from ompb.live.asking import ASK, Asker, require_fit
+from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
+from ompb.live.outgoing import alerts_of, forecast_of
+from ompb.live.placing import Place
+from ompb.rows.inputs import as_future, as_row, as_rows_of
+from ompb.seam.query import Answer, AnyForecaster, Query, as_forecaster
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
 
 

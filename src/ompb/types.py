@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.cards import ORANGE, PURPLE, SKY, card, facts, fan, fans_legend, stacked
 from ompb.errors import OptionError
-from ompb.names import listed
-from ompb.normal import gaussian_half_width
-from ompb.times import Stamp, Times, shown
+from ompb.floor.cards import ORANGE, PURPLE, SKY, card, facts, fan, fans_legend, stacked
+from ompb.floor.names import listed
+from ompb.floor.normal import gaussian_half_width
+from ompb.floor.times import Stamp, Times, shown
 
 if TYPE_CHECKING:
     from ompb.plots.look import Picture

@@ -9,7 +9,7 @@ import pytest
 from adapter_world import CONTEXT, HORIZON, SIZES, SOURCE, STAMPS, STREAM
 
 from ompb.errors import CheckError, ForecasterError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 
 pytest.importorskip("torch")

@@ -11,7 +11,7 @@ from adapter_world import CHANNELS, CONTEXT, HORIZON, ROWS, SIZES, SOURCE, STAMP
 
 from ompb.adapters import skforecast as adapter
 from ompb.errors import CheckError, ForecasterError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 
 pytest.importorskip("skforecast")

@@ -12,7 +12,7 @@ from adapter_world import CHANNELS, CONTEXT, HORIZON, SIZES, SOURCE, STAMPS, STR
 import ompb
 from ompb.adapters import sklearn as adapter
 from ompb.errors import CheckError, ForecasterError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 from ompb.types import Floats
 

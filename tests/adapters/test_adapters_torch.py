@@ -10,7 +10,7 @@ from adapter_world import CHANNELS, CONTEXT, HORIZON, SIZES, SOURCE, STAMPS, STR
 
 import ompb
 from ompb.errors import CheckError, ForecasterError, OptionError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 
 pytest.importorskip("torch")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import scipy.special  # noqa: F401  what a run imports on its way is there before children are started
 
-import ompb.fitting  # noqa: F401
+import ompb.offline.fitting  # noqa: F401
 from ompb.bench.backbones import RunContext
 from ompb.bench.runner import Grid, run
 from ompb.bench.store import Cell, Store

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import ompb
-from ompb import registry
 from ompb.bench import methods
 from ompb.bench.contract import (
     SCORED_LEVELS,
@@ -26,6 +25,7 @@ from ompb.bench.methods import BIAS_RATE, make, method, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
+from ompb.floor import registry
 from ompb.testing.method import task_of as made_task
 from ompb.types import Floats
 

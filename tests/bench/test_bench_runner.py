@@ -26,9 +26,9 @@ from ompb.bench.runner import Grid, Report, run
 from ompb.bench.store import Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
-from ompb.files import LEFTOVER
+from ompb.floor.files import LEFTOVER
 from ompb.metrics.point import mae, mse
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.tables import read_table
 
 POINT = ["mae", "mse"]

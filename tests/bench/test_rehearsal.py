@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ompb import Calibrator, Recorded, Ridge, Settings, backtest
-from ompb.windows import sliding
+from ompb.rows.windows import sliding
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 CONTEXT, HORIZON, SEASON = 24, 6, 12

@@ -22,7 +22,7 @@ from ompb.core.members.regression import WindowRegression
 from ompb.core.mixture import States
 from ompb.core.posterior import Posterior, gaussian_kl
 from ompb.errors import OptionError
-from ompb.learning import SPREAD
+from ompb.offline.learning import SPREAD
 from ompb.types import Certificate, Floats
 
 CONTEXT, HORIZON, CHANNELS, SEASON, ROWS = 12, 5, 2, 6, 480

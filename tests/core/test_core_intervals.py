@@ -21,7 +21,7 @@ from ompb.core.intervals import (
     IntervalOptions,
     Matured,
 )
-from ompb.normal import gaussian_half_width
+from ompb.floor.normal import gaussian_half_width
 from ompb.types import Floats
 
 LANES, LEADS, DISCOUNT, RATE = 2, 3, 0.96, 0.6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ompb.core.record import BETA, BLOCK, BLOCKS, EULER, LEAST_BLOCKS, RAREST, Record, line_of, rows_between
-from ompb.shapes import LARGEST
+from ompb.floor.shapes import LARGEST
 from ompb.types import Floats
 
 NO_LEAST = np.zeros(2)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ompb.season import SHARE, SPAN, WITHIN, _clearest, _less_moving_average, find_season
+from ompb.rows.season import SHARE, SPAN, WITHIN, _clearest, _less_moving_average, find_season
 from ompb.types import Floats
 
 

@@ -23,8 +23,8 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.intervals import IntervalRule, IntervalState, Matured
 from ompb.core.members.contract import Fixed, Learner, Member, MemberOptions, MemberState, Speech, Untaught, Voices
 from ompb.errors import FormatError, OptionError
-from ompb.normal import gaussian_half_width
-from ompb.shapes import Shape
+from ompb.floor.normal import gaussian_half_width
+from ompb.floor.shapes import Shape
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from forgeries import Opened
 from ompb import archive
 from ompb.errors import OptionError
-from ompb.shapes import Dim, Shape, Tagged
+from ompb.floor.shapes import Dim, Shape, Tagged
 
 CHANNELS, LEADS, FEATURES = 2, 3, 4
 

@@ -14,7 +14,7 @@ from saved_world import Profile, Ring, World, assert_same, forged, load, saved, 
 from forgeries import RAW, Opened
 from ompb import archive
 from ompb.errors import FormatError
-from ompb.shapes import Dim, Shape
+from ompb.floor.shapes import Dim, Shape
 
 WRONG: tuple[tuple[str, Any, str], ...] = (
     ("horizon", -5, "horizon is -5; expected: a whole number from 0"),

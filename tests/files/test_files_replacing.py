@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ompb.errors import OptionError
-from ompb.files import LEFTOVER, replacing, sweep
+from ompb.floor.files import LEFTOVER, replacing, sweep
 
 SAVES, SIZE = 200, 50_000
 LEFT = f".ompb-{16 * 'a'}.part"
@@ -24,7 +24,7 @@ LEFT = f".ompb-{16 * 'a'}.part"
 SAVING = f"""
 import sys
 from pathlib import Path
-from ompb.files import replacing
+from ompb.floor.files import replacing
 
 print("ready", flush=True)
 for _ in range(int(sys.argv[3])):
@@ -97,7 +97,7 @@ FULL_DISK = f"""
 import resource
 from pathlib import Path
 import sys
-from ompb.files import replacing
+from ompb.floor.files import replacing
 
 resource.setrlimit(resource.RLIMIT_FSIZE, ({SIZE // 2}, {SIZE // 2}))
 with replacing(Path(sys.argv[1])) as part:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ompb.shapes import Dim, Shape, Tagged
+from ompb.floor.shapes import Dim, Shape, Tagged
 
 
 def test_sizes() -> None:

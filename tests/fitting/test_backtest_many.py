@@ -14,7 +14,7 @@ from test_calibrate import CONTEXT, HORIZON, SEASON, SIZES, fleet, last_season, 
 
 import ompb
 from ompb.errors import ForecasterError, InputError, OptionError, TooShortError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 

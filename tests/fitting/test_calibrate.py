@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 import ompb
-from ompb import archive, fitting, learning
+from ompb import archive
 from ompb.core.members.memory import Memory
 from ompb.errors import ForecasterError, InputError, NotFiniteError, OptionError, TooShortError
-from ompb.query import Query
+from ompb.offline import fitting, learning
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON = 12, 4, 6

@@ -13,7 +13,7 @@ from small_fleets import CHANNELS, HORIZON, IDS, assert_equal, calibrator, calib
 
 import ompb
 from ompb.datasets.synthetic import shifted_stream
-from ompb.lanes import mapped
+from ompb.live.lanes import mapped
 from ompb.types import Floats
 
 

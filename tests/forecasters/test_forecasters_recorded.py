@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ompb.errors import DtypeError, ForecasterError, OmpbError, ShapeError, TimeOrderError
+from ompb.floor.times import Times, as_times
 from ompb.forecasters import Recorded
-from ompb.query import Query, ask, speaking
-from ompb.scaler import Scaler
-from ompb.times import Times, as_times
+from ompb.rows.scaler import Scaler
+from ompb.seam.query import Query, ask, speaking
 from ompb.types import Floats
 
 ROWS, HORIZON, CHANNELS = 4, 3, 2

@@ -33,7 +33,7 @@ from ompb.forecasters.torch import (
     train,
 )
 from ompb.forecasters.torch import trained as trained_module
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 torch.set_num_threads(1)

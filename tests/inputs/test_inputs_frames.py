@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ompb.errors import DtypeError, InputError, NotFiniteError, OmpbError, ShapeError, TimeOrderError
-from ompb.inputs import as_future, as_rows, as_rows_of
-from ompb.times import Grid
+from ompb.floor.times import Grid
+from ompb.rows.inputs import as_future, as_rows, as_rows_of
 
 VALUES = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
 DAYS = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04"])

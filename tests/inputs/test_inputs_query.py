@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from ompb.errors import BusyError, ForecasterError, OmpbError, ShapeError
-from ompb.query import Forecaster, Query, as_forecaster, ask, speaking
-from ompb.scaler import LIMIT, Scaler
+from ompb.rows.scaler import LIMIT, Scaler
+from ompb.seam.query import Forecaster, Query, as_forecaster, ask, speaking
 from ompb.types import Floats
 
 N, CONTEXT, HORIZON, NAMES = 3, 5, 2, ("load", "wind")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ompb.errors import DtypeError, NotFiniteError, OmpbError, ShapeError
-from ompb.inputs import as_row, as_rows, as_rows_of
+from ompb.rows.inputs import as_row, as_rows, as_rows_of
 
 NAMES = ("a", "b")
 

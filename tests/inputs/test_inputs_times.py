@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ompb.errors import DtypeError, InputError, OmpbError, ShapeError, TimeOrderError, TooShortError
-from ompb.times import MOST, Grid, Times, Unit, as_stamp, as_times, regular
+from ompb.floor.times import MOST, Grid, Times, Unit, as_stamp, as_times, regular
 
 NOON = np.datetime64("2024-01-31T12:00", "us")
 EAST = timezone(timedelta(hours=9))

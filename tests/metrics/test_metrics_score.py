@@ -10,9 +10,9 @@ from scipy.stats import norm
 
 import ompb
 from ompb.errors import InputError, NotFiniteError, OptionError
+from ompb.floor.normal import gaussian_half_width
 from ompb.metrics.probabilistic import crps, pinball, winkler
 from ompb.metrics.score import LEVELS, score
-from ompb.normal import gaussian_half_width
 from ompb.types import Floats
 
 SD = 2.0

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ompb
-from ompb import cards
+from ompb.floor import cards
 
 ROWS = np.random.default_rng(0).normal(size=(420, 2)).cumsum(axis=0)
 

@@ -17,7 +17,7 @@ from small_streams import CONTEXT, HORIZON, PATIENCE, SETTINGS, calibrator, fit,
 
 import ompb
 from ompb.core.posterior import REFILL_EVERY, Posterior, Recursion
-from ompb.turns import Mark
+from ompb.floor.turns import Mark
 from ompb.types import Floats
 
 PACKAGE = str(Path(ompb.__file__).parent)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import ompb
 from ompb import archive, errors
 from ompb.datasets.synthetic import shifted_stream
-from ompb.query import Forecaster, Query, as_forecaster
+from ompb.seam.query import Forecaster, Query, as_forecaster
 
 CONTEXT, HORIZON = 12, 4
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from small_streams import CHANNELS, CONTEXT, HORIZON, fit, last_season, same, sa
 import ompb
 from ompb.core.intervals import LEVELS, REACH, SHORTEST, SOURCE_ROWS, TILT, ConformalState
 from ompb.errors import ForecasterError, OptionError, ShapeError
-from ompb.normal import gaussian_half_width
-from ompb.times import Times
+from ompb.floor.normal import gaussian_half_width
+from ompb.floor.times import Times
 from ompb.types import Floats, half_widths
 
 RATE = 0.5 / max(HORIZON, SHORTEST)

@@ -20,7 +20,7 @@ from two_models import (
 )
 
 from ompb import archive
-from ompb.window import NEVER, Window
+from ompb.live.window import NEVER, Window
 
 
 def test_cells_that_were_not_believed_stay_so_and_stay_counted() -> None:

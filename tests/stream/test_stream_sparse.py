@@ -28,11 +28,11 @@ from ompb.core.members.head import Heads, SourceHead
 from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError
-from ompb.learning import SPREAD, evenly, one_of_every
-from ompb.query import Query
-from ompb.rehearsal import REHEARSED
+from ompb.offline.learning import SPREAD, evenly, one_of_every
+from ompb.offline.rehearsal import REHEARSED
+from ompb.rows.windows import sliding
+from ompb.seam.query import Query
 from ompb.types import Floats
-from ompb.windows import sliding
 
 EVERY = SEASON  # rows from one forecast to the next
 

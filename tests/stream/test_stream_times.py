@@ -15,8 +15,8 @@ from small_streams import CHANNELS, CONTEXT, HORIZON, fit, last_season, same, sa
 
 import ompb
 from ompb.errors import DtypeError, NotFiniteError, ShapeError, StaleRowError, TimeOrderError
-from ompb.placing import LONGEST_GAP
-from ompb.query import Query
+from ompb.live.placing import LONGEST_GAP
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 ROWS = 300  # of the source

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ompb.floor.times import Times
 from ompb.tables import Table
-from ompb.times import Times
 
 UNKNOWN = np.nan
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from small_tables import UNKNOWN, daily
 
+from ompb.floor.times import Grid
 from ompb.tables import Covariates, Reading, Table
 from ompb.tables.inspection import inspect
 from ompb.tables.suspicion import suspicions
-from ompb.times import Grid
 from ompb.types import Floats
 
 HOUR = np.timedelta64(1, "h")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from small_tables import csv
 
 from ompb.errors import OptionError, TimeOrderError
+from ompb.floor.times import Grid
 from ompb.tables import Reading, Table, read_table, regular
 from ompb.tables.steps import grid_of, placed
-from ompb.times import Grid
 
 
 def table_of(folder: Path, stamps: pd.DatetimeIndex, reading: Reading | None = None) -> Table:

@@ -7,10 +7,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ompb.checks import count
 from ompb.checkup import WINDOWS, check
 from ompb.errors import ForecasterError
-from ompb.query import Forecaster, Query
+from ompb.floor.checks import count
+from ompb.seam.query import Forecaster, Query
 from ompb.types import Floats
 
 Levels: TypeAlias = tuple[float, ...]  # of quantiles; empty where a model gives none

@@ -12,9 +12,9 @@ import numpy as np
 from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
-from ompb.extras import extra
-from ompb.query import Query
-from ompb.times import Times
+from ompb.floor.extras import extra
+from ompb.floor.times import Times
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 SOME_DAY = np.datetime64("2000-01-01", "us")  # at which windows end whose predictor does not look at the calendar

@@ -13,7 +13,7 @@ import numpy as np
 from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.nixtla import any_stamps, in_order, long_frame, true_stamps
 from ompb.errors import ForecasterError, OptionError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 

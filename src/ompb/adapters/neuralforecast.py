@@ -13,7 +13,7 @@ from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.nixtla import any_stamps, in_order, long_frame
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
-from ompb.query import Query
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 # A Trainer is made at every call; these keep it from writing files and bars.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import ForecasterError
-from ompb.extras import extra
-from ompb.times import Times, shown
+from ompb.floor.extras import extra
+from ompb.floor.times import Times, shown
 from ompb.types import Floats
 
 SOME_DAY = "2000-01-01"  # of windows whose model does not look at the calendar

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import ForecasterError
-from ompb.query import Query
-from ompb.times import Grid, Stamp, as_times
+from ompb.floor.times import Grid, Stamp, as_times
+from ompb.seam.query import Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, of_series
-from ompb.checks import count, seed
 from ompb.errors import ForecasterError
-from ompb.extras import extra
-from ompb.query import Query, quantiles_of
+from ompb.floor.checks import count, seed
+from ompb.floor.extras import extra
+from ompb.seam.query import Query, quantiles_of
 from ompb.types import Floats
 
 BATCH = 256

@@ -14,8 +14,8 @@ import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, of_series
 from ompb.errors import ForecasterError
-from ompb.extras import extra
-from ompb.query import Query
+from ompb.floor.extras import extra
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 

@@ -24,14 +24,14 @@ from typing import Any, Self
 import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, of_series
-from ompb.checks import flag
 from ompb.checkup import WINDOWS
 from ompb.checkup.probe import Probe
 from ompb.errors import CheckError, ForecasterError
-from ompb.inputs import as_rows
-from ompb.query import Query
+from ompb.floor.checks import flag
+from ompb.rows.inputs import as_rows
+from ompb.rows.windows import sliding
+from ompb.seam.query import Query
 from ompb.types import Floats
-from ompb.windows import sliding
 
 BETTER = 0.5  # an error this much smaller with the lags the other way round says that they are
 

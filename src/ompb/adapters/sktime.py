@@ -12,8 +12,8 @@ from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.phases import Phase
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
-from ompb.extras import extra
-from ompb.query import Query
+from ompb.floor.extras import extra
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, of_series
-from ompb.checks import choice, count
 from ompb.errors import ForecasterError
-from ompb.extras import extra
-from ompb.query import Query, quantiles_of
+from ompb.floor.checks import choice, count
+from ompb.floor.extras import extra
+from ompb.seam.query import Query, quantiles_of
 from ompb.types import Floats
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ompb.archive.container import DIGEST, check_opening, lengths, pack, parse, unpack
 from ompb.archive.tree import check_alike, decode, encode
 from ompb.errors import FormatError, VersionError
-from ompb.files import PathLike, replacing
+from ompb.floor.files import PathLike, replacing
 
 __all__ = ["VERSION", "fingerprint", "read", "write"]
 

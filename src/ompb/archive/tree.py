@@ -1,8 +1,8 @@
 """Value classes as trees that JSON can hold, and back, by the type hints of the class that is asked for.
 
-A dataclass or named tuple becomes an object of its fields, one with a tag (`ompb.shapes.Tagged`) names it as ``is``. A
-tuple becomes a list, an array ``{"array": n}``, where n counts the arrays in reading order. None, bool, int, float and
-str stay what they are.
+A dataclass or named tuple becomes an object of its fields, and one with a tag (`ompb.floor.shapes.Tagged`) names it as
+``is``. A tuple becomes a list, an array ``{"array": n}``, where n counts the arrays in reading order. None, bool, int,
+float and str stay what they are.
 
 A tree is believed only where it says what the hints say: exactly the fields of the class, the types, the words of a
 ``Literal``, arrays of the declared dtype and shape with values in range, floats that are finite. Every int counts
@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ompb.errors import FormatError, OmpbError
-from ompb.shapes import ANY_SHAPE, DTYPES, Apart, Dim, Shape, Tagged
+from ompb.floor.shapes import ANY_SHAPE, DTYPES, Apart, Dim, Shape, Tagged
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _Value = TypeVar("_Value")

@@ -17,13 +17,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb import checks
 from ompb.bench.contract import SCORED_LEVELS, Method, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.bench.protocols import delay_of
 from ompb.errors import TooShortError
+from ompb.floor import checks
+from ompb.rows.windows import outcomes_at
 from ompb.types import Floats
-from ompb.windows import outcomes_at
 
 Number = TypeVar("Number", np.float64, np.intp)
 

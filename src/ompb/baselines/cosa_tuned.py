@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb import checks
 from ompb.baselines.cosa_head import Head, Objective, head_inputs, squares
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
+from ompb.floor import checks
 from ompb.types import Floats
 
 

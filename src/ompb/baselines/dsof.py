@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from ompb import checks
 from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.errors import TooShortError
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
 from ompb.forecasters.torch.training import own_random_state
 

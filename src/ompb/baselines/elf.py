@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ompb import checks
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
+from ompb.floor import checks
 from ompb.types import Floats
 
 Complex: TypeAlias = NDArray[np.complex128]

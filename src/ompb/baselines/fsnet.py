@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb import checks
 from ompb.errors import TooShortError
+from ompb.floor import checks
 from ompb.forecasters.torch.base import probability
 
 KERNEL = 3  # taps of a convolution

@@ -12,8 +12,8 @@ from ompb.bench.contract import Conditions, Pair, Task
 from ompb.errors import OptionError
 from ompb.forecasters.torch.base import Backbone
 from ompb.forecasters.torch.trained import TrainedForecaster
+from ompb.rows.windows import sliding
 from ompb.types import Floats
-from ompb.windows import sliding
 
 
 def needs_network(conditions: Conditions) -> str | None:

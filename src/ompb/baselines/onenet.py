@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ompb import checks
 from ompb.baselines.fsnet import FSNet, FSNetSettings
 from ompb.baselines.fsnet_training import in_bulk, parts, pretrain, set_rate
 from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone, probability
 from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats

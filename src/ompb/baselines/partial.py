@@ -13,11 +13,11 @@ from typing import Any
 
 from torch import nn
 
-from ompb import checks
 from ompb.baselines.network import load_network, needs_network, source_pairs
 from ompb.baselines.paper import ompb_paper
 from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
 from ompb.forecasters.torch.low_rank import add_low_rank
 from ompb.gradient import GradientHead, OnlineAdaptedHead, PaperPreset

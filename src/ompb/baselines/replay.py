@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ompb import checks
 from ompb.baselines.network import batch, forecast, known_mse, load_network, needs_network, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.bench.protocols import Clock
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
 
 

@@ -16,20 +16,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ompb import checks
 from ompb.baselines.network import needs_network
 from ompb.bench.contract import Conditions, Method, Prediction, Snapshot, Task, settings_record
 from ompb.bench.methods import live_prediction, make, method
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
+from ompb.floor import checks
+from ompb.floor.times import Times
 from ompb.forecasters.torch import TrainedForecaster, train_again
-from ompb.query import Forecaster, Query
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import Origins
+from ompb.seam.query import Forecaster, Query
 from ompb.stream import Stream
-from ompb.times import Times
 from ompb.types import Floats
-from ompb.windows import Origins
 
 EVERY = 500  # rows
 

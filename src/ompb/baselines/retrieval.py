@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb import checks
 from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Pair, Pairs, Snapshot, Task
+from ompb.floor import checks
 from ompb.types import Floats
 
 

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ompb import checks
 from ompb.baselines.network import (
     array,
     forecast,
@@ -33,6 +32,7 @@ from ompb.baselines.retrieval import Pool, SearchSettings
 from ompb.bench.contract import Conditions, Method, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.errors import NotFiniteError, TooShortError
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
 from ompb.types import Floats
 

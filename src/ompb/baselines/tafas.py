@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb import checks
 from ompb.baselines.network import array, known_mse, load_network, needs_network, tensor, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
+from ompb.floor import checks
 from ompb.forecasters.torch.training import own_random_state
 from ompb.types import Floats
 

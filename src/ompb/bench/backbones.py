@@ -30,14 +30,14 @@ from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.public import data_folder
 from ompb.datasets.splits import window_count
 from ompb.errors import OptionError
-from ompb.files import replacing
+from ompb.floor.files import replacing
+from ompb.floor.names import numbered
+from ompb.floor.registry import Registry
 from ompb.forecasters import Ridge
-from ompb.names import numbered
-from ompb.query import AnyForecaster, Query, as_forecaster, ask
-from ompb.registry import Registry
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import sliding
+from ompb.seam.query import AnyForecaster, Query, as_forecaster, ask
 from ompb.types import Floats
-from ompb.windows import sliding
 
 if TYPE_CHECKING:
     from ompb.forecasters.torch import BackboneConfig, TrainingConfig

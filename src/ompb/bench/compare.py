@@ -10,9 +10,9 @@ from ompb.backtest import Run
 from ompb.bench.contract import Task, snapshots
 from ompb.bench.methods import make, unfit
 from ompb.bench.protocols import HONEST, Clock
-from ompb.sources import in_parts
+from ompb.rows.windows import fill_forward
+from ompb.seam.sources import in_parts
 from ompb.types import Floats
-from ompb.windows import fill_forward
 
 # Methods of the benchmark, by the name that reports show.
 SHOWN = {"seasonal profile": "profile", "last value": "last", "running bias": "bias", "copied residual": "copy"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ompb.errors import FormatError
-from ompb.files import replacing
+from ompb.floor.files import replacing
 
 Mark: TypeAlias = Literal["line", "points", "bars", "band"]
 

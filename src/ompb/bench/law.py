@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ompb.bench.contract import Prediction, Snapshot, Task
+from ompb.rows.windows import sliding
 from ompb.types import Floats
-from ompb.windows import sliding
 
 SOURCE_WINDOWS = 10.0  # n_0
 BLOCK = 256  # windows of the source read at a time

@@ -23,9 +23,9 @@ from ompb.bench.named import Named
 from ompb.bench.protocols import HONEST
 from ompb.calibrator import Calibrator
 from ompb.errors import MissingExtraError, OptionError
+from ompb.floor.registry import Registry
 from ompb.forecasters import SeasonalProfile
-from ompb.query import Forecaster, Query
-from ompb.registry import Registry
+from ompb.seam.query import Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Floats, Forecast

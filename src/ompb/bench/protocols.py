@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ompb import checks
+from ompb.floor import checks
 
 HONEST, FULL, ONE_STEP = "honest", "full", "one-step"
 ACCEPTED = (HONEST, FULL, "delay=D (D from 1)", ONE_STEP)

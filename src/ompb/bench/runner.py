@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from ompb import checks
 from ompb.bench.backbones import BaseForecasts, RunContext
 from ompb.bench.executors import Died, Ended, Executor, Found, InTurn
 from ompb.bench.methods import method_names, unfit
@@ -23,6 +22,7 @@ from ompb.bench.store import Cell
 from ompb.bench.work import CellEnd, Follow, Job, Prepare, added_code, conditions
 from ompb.datasets.benchmark import load
 from ompb.errors import OptionError
+from ompb.floor import checks
 
 ALL = "all"
 TRIES = 2  # of a cell whose process dies

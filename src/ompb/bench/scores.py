@@ -10,9 +10,9 @@ import numpy as np
 
 from ompb.bench.contract import SCORED_LEVELS, Prediction
 from ompb.errors import NotFiniteError
+from ompb.floor.normal import gaussian_half_width
 from ompb.metrics.point import mae, mse
 from ompb.metrics.probabilistic import coverage, crps, ece, nll, width, winkler
-from ompb.normal import gaussian_half_width
 from ompb.types import Floats
 
 SHOWN = {0.8: "80", 0.95: "95"}  # levels whose coverage, width and Winkler score are reported

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import FormatError, OptionError
-from ompb.files import replacing, sweep
+from ompb.floor.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 WINDOWS = "windows"  # the setting that is exported: how many forecasts were scored

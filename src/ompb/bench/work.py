@@ -36,7 +36,7 @@ from ompb.bench.store import SECONDS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import ID
 from ompb.errors import OmpbError, OptionError
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 
 CellEnd: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
 

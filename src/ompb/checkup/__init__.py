@@ -26,8 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ompb.checks import count
-from ompb.query import AnyForecaster
+from ompb.floor.checks import count
+from ompb.seam.query import AnyForecaster
 
 WINDOWS = 48
 FAULTS = (

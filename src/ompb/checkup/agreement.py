@@ -24,7 +24,7 @@ import numpy as np
 
 from ompb.checkup.probe import Probe
 from ompb.errors import CheckError
-from ompb.names import in_words
+from ompb.floor.names import in_words
 from ompb.types import Floats
 
 FAR = 5.0  # median error in source standard deviations, and in errors of the last row

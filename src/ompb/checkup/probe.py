@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ompb.errors import TooShortError
-from ompb.fitting import season_of
-from ompb.inputs import as_future, as_rows
-from ompb.query import AnyForecaster, Forecaster, Query, as_forecaster, ask
-from ompb.scaler import Scaler
-from ompb.sources import Source
+from ompb.offline.fitting import season_of
+from ompb.rows.inputs import as_future, as_rows
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import Origins, outcomes_at
+from ompb.seam.query import AnyForecaster, Forecaster, Query, as_forecaster, ask
+from ompb.seam.sources import Source
 from ompb.types import Floats
-from ompb.windows import Origins, outcomes_at
 
 FEW = 8  # windows asked about again and again
 GOLDEN = (5**0.5 - 1) / 2  # steps of this share of the whole meet every part and every phase of it evenly

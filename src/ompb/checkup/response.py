@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ompb.checkup.probe import Probe
 from ompb.errors import CheckError
-from ompb.names import in_words, listed
-from ompb.query import Query
+from ompb.floor.names import in_words, listed
+from ompb.seam.query import Query
 
 SHIFT = 10.0  # source standard deviations
 

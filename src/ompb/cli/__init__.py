@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Annotated
 
 from ompb.errors import OptionError
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("cli", needed_by="the command line"):
     import polars as _polars  # noqa: F401

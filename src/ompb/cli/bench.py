@@ -16,7 +16,7 @@ from ompb.cli import bench_run
 from ompb.cli.bench_run import STORE, Place, Several
 from ompb.cli.console import say, show_table
 from ompb.errors import OptionError
-from ompb.files import replacing
+from ompb.floor.files import replacing
 from ompb.paper.analysis import Runs
 from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages

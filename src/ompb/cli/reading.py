@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from ompb.checks import refuse
+from ompb.floor.checks import refuse
 from ompb.tables import Reading
 from ompb.tables.steps import EXAMPLES
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ompb.cli.console import say
-from ompb.files import replacing
+from ompb.floor.files import replacing
 
 HELP = """Make one page of all results of the benchmark: tables to sort and search, and figures.
 

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ompb.checks import refuse
 from ompb.errors import OptionError
+from ompb.floor.checks import refuse
 from ompb.settings import Settings
 
 

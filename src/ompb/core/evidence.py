@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, at_least, contiguous, dot, has_none, namespace, quantile, zeros
 from ompb.core.members.memory import Memory
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # s is exceeded in one window of a hundred of the source.
 RARE = 0.99

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, dot, namespace
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # Rows that rho looks back on.
 MEMORY = 10

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, contiguous, namespace
-from ompb.shapes import Dim, Shape
+from ompb.floor.shapes import Dim, Shape
 
 # A basis function that adds less than this share of itself to the others is left out.
 INDEPENDENT = 1e-3

@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
 from ompb.core.arrays import Array, at_least, dot, has_none, namespace, over_series, tiny, zeros
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
 # Mass off the backbone below which the correction is switched off altogether.

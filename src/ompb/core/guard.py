@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, at_least, has_none, namespace, zeros
 from ompb.core.ledger import Page
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, at_least, at_most, dot, has_all, namespace, zeros
-from ompb.normal import gaussian_half_width
-from ompb.shapes import Shape, Tagged
+from ompb.floor.normal import gaussian_half_width
+from ompb.floor.shapes import Shape, Tagged
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # A variance never falls below this (in squared source standard deviations): constant streams stay finite.

@@ -23,7 +23,7 @@ from ompb.core import tally
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.intervals import LEVELS
 from ompb.core.rings import SLACK, before, push
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # Parts of a page: base, mean and precision.
 PARTS, PRECISION = 3, 2

@@ -33,7 +33,7 @@ from typing import Annotated
 from ompb.core.arrays import Array, contiguous, dot, namespace, reshaped, zeros
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, before, push
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # Origins between two refills of the source's word: fewer cost time, more let it fade further.
 REFILL_EVERY = 64

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ompb.core.arrays import Array, at_least, at_most, namespace
 from ompb.core.intervals import LEVELS, REACH
-from ompb.normal import gaussian_half_width
+from ompb.floor.normal import gaussian_half_width
 
 # The level at which the scale is read: most forecasters give its quantiles, and the sd of many laws agrees with it.
 SCALE_AT = LEVELS.index(0.8)

@@ -16,7 +16,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, contiguous, namespace, zeros
-from ompb.shapes import LARGEST, Shape
+from ompb.floor.shapes import LARGEST, Shape
 
 BLOCK = 24  # rows
 BLOCKS = 20  # the record goes back so many of them: 480 rows

@@ -13,7 +13,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Member, MemberOptions
 from ompb.core.mixture import learners
 from ompb.core.warnings import SourceSignals
-from ompb.shapes import Dim, Shape
+from ompb.floor.shapes import Dim, Shape
 
 # Least mean squared error of the bare forecaster, in squared source standard deviations: a perfect one stays finite.
 LEAST_VARIANCE = 1e-6

@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 from ompb.core.arrays import Array, at_least, at_most, dot, has_none, namespace, over_series, reshaped, tiny, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
-from ompb.shapes import LARGEST, Shape
+from ompb.floor.shapes import LARGEST, Shape
 
 # Least scale of a signal's law: in source standard deviations, in issued ones, and in log units.
 LEAST = {"level": 0.01, "errors": 0.1, "inputs": 0.02, "novelty": 0.02}

@@ -10,8 +10,8 @@ from ompb.datasets.public import PublicSet, data_folder
 from ompb.datasets.splits import BenchmarkData, source_means, window_count
 from ompb.datasets.weather import STAND_IN, WEATHER_5K
 from ompb.errors import OptionError
+from ompb.rows.windows import fill_forward
 from ompb.tables import Reading, read_table, regular, split_row
-from ompb.windows import fill_forward
 
 __all__ = ["NAMES", "BenchmarkData", "from_table", "load", "public_set", "window_count"]
 

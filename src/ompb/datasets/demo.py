@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.datasets.synthetic import autoregression
-from ompb.phases import Phase
+from ompb.rows.phases import Phase
 from ompb.types import Floats
 
 Integers: TypeAlias = NDArray[np.integer[Any]]

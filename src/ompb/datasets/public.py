@@ -11,9 +11,9 @@ import numpy as np
 
 from ompb.datasets.splits import BenchmarkData
 from ompb.errors import FormatError, InputError, TimeOrderError
-from ompb.extras import extra
+from ompb.floor.extras import extra
+from ompb.floor.times import Times
 from ompb.tables import Table, regular
-from ompb.times import Times
 from ompb.types import Floats
 
 with extra("report", needed_by="ompb.datasets.public"):

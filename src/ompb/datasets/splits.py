@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ompb import checks
 from ompb.errors import OptionError, TooShortError
-from ompb.scaler import Scaler
+from ompb.floor import checks
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import fill_forward
 from ompb.tables import Table
 from ompb.types import Floats
-from ompb.windows import fill_forward
 
 ID = "id"  # the stream from the same place as the source, later in time
 

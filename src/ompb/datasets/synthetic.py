@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ompb import checks
+from ompb.floor import checks
 from ompb.types import Floats
 
 Shift: TypeAlias = Literal["none", "level", "scale", "phase", "dynamics"]

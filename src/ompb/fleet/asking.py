@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.asking import ASK, Asker, chosen
-from ompb.cohort import Entered
 from ompb.fleet.groups import Group
-from ompb.library import Library
-from ompb.query import Answer, Query
-from ompb.scaler import Scaler
-from ompb.times import Stamp
+from ompb.floor.times import Stamp
+from ompb.live.asking import ASK, Asker, chosen
+from ompb.live.cohort import Entered
+from ompb.live.library import Library
+from ompb.rows.scaler import Scaler
+from ompb.seam.query import Answer, Query
 from ompb.types import Floats
 
 Answered = tuple[list[Group], list[Answer | None]]

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ompb.archive.tree import check_alike
 from ompb.calibrator import Calibrator
-from ompb.cohort import CohortState
 from ompb.errors import FormatError
-from ompb.files import PathLike
 from ompb.fleet.groups import Group, cohort_of, moved
-from ompb.library import HOST, Library
-from ompb.shapes import Apart, Shape
-from ompb.ticks import Ticks
+from ompb.floor.files import PathLike
+from ompb.floor.shapes import Apart, Shape
+from ompb.live.cohort import CohortState
+from ompb.live.library import HOST, Library
+from ompb.live.ticks import Ticks
 
 
 class Now(NamedTuple):

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ompb import archive, checks
-from ompb.asking import ASK, Asker, as_bases, require_fit
-from ompb.by_id import as_ids, places_of
+from ompb import archive
 from ompb.calibrator import Calibrator
-from ompb.cohort import require_alike, require_same_rows
 from ompb.core.arrays import Array
 from ompb.errors import InputError, OptionError, StaleRowError, TimeOrderError
 from ompb.fleet.asking import answered
@@ -21,13 +18,17 @@ from ompb.fleet.forecast import FleetForecast
 from ompb.fleet.groups import Group, moved, with_fresh, with_joined, without
 from ompb.fleet.parts import all_parts, parts_of
 from ompb.fleet.rows import as_futures, as_tick_rows
-from ompb.library import HOST, Library
-from ompb.names import listed
-from ompb.outgoing import TRACKED
-from ompb.query import AnyForecaster, as_forecaster
+from ompb.floor import checks
+from ompb.floor.names import listed
+from ompb.floor.turns import Mark, Turns
+from ompb.live.asking import ASK, Asker, as_bases, require_fit
+from ompb.live.cohort import require_alike, require_same_rows
+from ompb.live.library import HOST, Library
+from ompb.live.outgoing import TRACKED
+from ompb.live.ticks import Ticks
+from ompb.seam.by_id import as_ids, places_of
+from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.stream import Stream
-from ompb.ticks import Ticks
-from ompb.turns import Mark, Turns
 
 
 class Fleet:

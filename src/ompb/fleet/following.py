@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.cohort import Cohort, CohortState
 from ompb.core.certificate.certifier import Reading
 from ompb.core.certificate.realised import Judged
 from ompb.errors import ForecasterError
 from ompb.fleet.forecast import FleetCertificate, FleetWarnings
-from ompb.lanes import taken
-from ompb.outgoing import InUnits, alerts_of, in_units
-from ompb.query import Answer, quantiles_of
-from ompb.sources import BLOCK, Source, answers
+from ompb.live.cohort import Cohort, CohortState
+from ompb.live.lanes import taken
+from ompb.live.outgoing import InUnits, alerts_of, in_units
+from ompb.rows.windows import Origins
+from ompb.seam.query import Answer, quantiles_of
+from ompb.seam.sources import BLOCK, Source, answers
 from ompb.types import Alert, Certificate, Floats
-from ompb.windows import Origins
 
 
 class Followed(NamedTuple):

@@ -14,10 +14,10 @@ from ompb.core.certificate.certifier import Reading
 from ompb.core.record import BLOCK, often_between
 from ompb.core.warnings import NEVER, WarningState
 from ompb.errors import OptionError
-from ompb.frames import BACKENDS
-from ompb.library import Library
-from ompb.outgoing import InUnits
-from ompb.times import Stamp, Times
+from ompb.floor.times import Stamp, Times
+from ompb.live.library import Library
+from ompb.live.outgoing import InUnits
+from ompb.rows.frames import BACKENDS
 from ompb.types import Floats, ends, half_widths
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.cohort import Cohort, CohortState, shape_of
 from ompb.core.arrays import Array
-from ompb.lanes import UnlikeError, joined, mapped, taken
-from ompb.library import Library
+from ompb.live.cohort import Cohort, CohortState, shape_of
+from ompb.live.lanes import UnlikeError, joined, mapped, taken
+from ompb.live.library import Library
 
 Places = NDArray[np.int64]
 

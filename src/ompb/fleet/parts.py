@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ompb.cohort import Entered
 from ompb.core.arrays import Array, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued
 from ompb.fleet.forecast import FleetCertificate, FleetWarnings, Parts
 from ompb.fleet.groups import Group
-from ompb.outgoing import InUnits, in_units
+from ompb.live.cohort import Entered
+from ompb.live.outgoing import InUnits, in_units
 
 
 def parts_of(group: Group, entered: Entered, base: Array | None, issued: Issued | None) -> Parts:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ompb.by_id import places_of
 from ompb.core.arrays import Array
 from ompb.errors import DtypeError, NotFiniteError, ShapeError
-from ompb.inputs import as_future, as_row
-from ompb.library import Library
-from ompb.names import in_words
+from ompb.floor.names import in_words
+from ompb.live.library import Library
+from ompb.rows.inputs import as_future, as_row
+from ompb.seam.by_id import places_of
 from ompb.types import Floats, float64
 
 

@@ -1,7 +1,7 @@
 """Light forecasters that need nothing but numpy.
 
 A forecaster is a callable from windows (n, context, C) to forecasts (n, horizon, C), in the user's units, or an
-`ompb.query.Forecaster`, which is told origins and times, too.
+`ompb.seam.query.Forecaster`, which is told origins and times, too.
 """
 
 from ompb.forecasters.profile import SeasonalProfile

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ompb.checks import count
 from ompb.errors import ShapeError, TooShortError
+from ompb.floor.checks import count
 from ompb.types import Floats
 
 

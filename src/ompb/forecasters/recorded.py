@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.checks import count
 from ompb.errors import DtypeError, ForecasterError, OptionError, ShapeError
-from ompb.query import Forecaster, Query, quantiles_of
-from ompb.times import Times, as_times, require_increasing, shown
+from ompb.floor.checks import count
+from ompb.floor.times import Times, as_times, require_increasing, shown
+from ompb.rows.windows import Origins
+from ompb.seam.query import Forecaster, Query, quantiles_of
 from ompb.types import Floats
-from ompb.windows import Origins
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

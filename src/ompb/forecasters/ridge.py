@@ -9,13 +9,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from ompb.checks import count, positive
 from ompb.errors import ShapeError
-from ompb.inputs import as_rows
-from ompb.names import in_words
-from ompb.scaler import Scaler
+from ompb.floor.checks import count, positive
+from ompb.floor.names import in_words
+from ompb.rows.inputs import as_rows
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import complete_starts
 from ompb.types import Floats
-from ompb.windows import complete_starts
 
 BLOCK_WINDOWS = 2048  # windows held at once while fitting: 8 * 2048 * (context + horizon) bytes
 
@@ -43,7 +43,7 @@ class Ridge:
 
     @classmethod
     def fit(cls, source: Any, context: int, horizon: int, penalty: float = 1e-2) -> Ridge:
-        """Fit on source rows (T, C), an array or frame (see `ompb.inputs.as_rows`). Memory stays bounded whatever T is.
+        """Fit on source rows (T, C), an array or frame (see `ompb.rows.inputs.as_rows`); memory is bounded.
 
         Windows and outcomes with a NaN are left out, channel by channel. Raises ``TooShortError`` where a
         channel has no complete pair of window and outcome.

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import InputError, OptionError, ShapeError, TimeOrderError
-from ompb.frames import distinct, numbers, read_frame
-from ompb.names import listed, order_of
-from ompb.times import Grid, Times, as_times, shown
+from ompb.floor.names import listed, order_of
+from ompb.floor.times import Grid, Times, as_times, shown
+from ompb.rows.frames import distinct, numbers, read_frame
 from ompb.types import Floats
 
 LONG = ("unique_id", "ds", "cutoff")

@@ -15,7 +15,7 @@ Arithmetic is float32, as in the paper's software; the certificate of the defaul
 ((4, 2), (4, 2), True)
 """
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("torch", needed_by="ompb.gradient"):
     import torch as _torch  # noqa: F401

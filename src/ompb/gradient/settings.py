@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from ompb import checks
 from ompb.core.certificate.disagreement import DisagreementMode
 from ompb.core.certificate.kinds import Kind
+from ompb.floor import checks
 
 
 @dataclass(frozen=True)

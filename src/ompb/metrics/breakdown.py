@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.cards import table
+from ompb.floor.cards import table
 from ompb.metrics.score import PARTS, Interval
 from ompb.types import Floats
 

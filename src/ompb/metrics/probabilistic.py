@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ompb.errors import InputError, OptionError, ShapeError
-from ompb.extras import extra
+from ompb.floor.extras import extra
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
 from ompb.types import Floats
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ompb.errors import ShapeError
-from ompb.extras import extra
+from ompb.floor.extras import extra
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 BINS = 50  # fine enough for bimodal channels, coarse enough for a few hundred rows

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.bench.store import Steps
-from ompb.extras import extra
+from ompb.floor.extras import extra
 from ompb.paper.severity import MEASURES, Severity
 from ompb.types import Floats
 

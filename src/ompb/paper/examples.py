@@ -15,7 +15,7 @@ from ompb.paper.drawing import picked, rounded
 from ompb.paper.grid import SPLITS, STAND_IN, Spot
 from ompb.paper.places import TCN, data_at_hand, keys_of, live, number
 from ompb.paper.tally import made_from, missing
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 NAME, TITLE = "examples", "Forecasts to look at"

@@ -17,7 +17,7 @@ from ompb.datasets.benchmark import BenchmarkData
 from ompb.metrics.shift import jensen_shannon, ks, mmd, wasserstein
 from ompb.paper.drawing import picked
 from ompb.paper.places import data_at_hand
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 SOURCE_ROWS = 500  # of the source, evenly spread, stand for all of it

@@ -21,7 +21,7 @@ from ompb.paper.drawing import cloud, picked, rounded
 from ompb.paper.grid import SPLITS, STAND_IN, paper_dataset
 from ompb.paper.places import NOT_PAPERS, data_at_hand, number, ratio
 from ompb.paper.printed import diagnostics
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 NAME, TITLE = "shift", "How far the streams lie from the source"

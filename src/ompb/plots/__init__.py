@@ -1,6 +1,6 @@
 """Pictures of runs and forecasts, for notebooks and reports."""
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("report", needed_by="ompb.plots"):
     import matplotlib as _matplotlib  # noqa: F401

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ompb.backtest import BARE, OMPB
-from ompb.names import numbered
+from ompb.floor.names import numbered
 from ompb.plots.look import BLACK, BLUE, SKY, STYLE, VERMILION, Picture, panels
 from ompb.types import Floats, Forecast
 

@@ -4,7 +4,7 @@ Ray gives places and new processes; that each row is learned once is a property 
 of a log that can be read again. Connect with ``ray.init`` first; else Ray starts a cluster on this machine.
 """
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("ray", needed_by="ompb.ray"):
     import ray as _ray  # noqa: F401

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ompb import checks
 from ompb.backtest import Run
 from ompb.backtest import backtest as backtest_here
-from ompb.by_id import some_of
 from ompb.calibrator import Calibrator
 from ompb.errors import WorkerError
-from ompb.extras import extra
-from ompb.fitting import calibrate as calibrate_here
-from ompb.inputs import as_series
-from ompb.query import AnyForecaster
+from ompb.floor import checks
+from ompb.floor.extras import extra
+from ompb.offline.fitting import calibrate as calibrate_here
 from ompb.ray.remote import GoneError, answer
+from ompb.rows.inputs import as_series
+from ompb.seam.by_id import some_of
+from ompb.seam.query import AnyForecaster
 
 with extra("ray", needed_by="ompb.ray"):
     import ray

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ompb.errors import WorkerError
-from ompb.extras import extra
+from ompb.floor.extras import extra
+from ompb.floor.times import Stamp
 from ompb.ray.log import Block, Reader
 from ompb.ray.remote import GoneError, answer
 from ompb.ray.worker import Worker, is_after
-from ompb.times import Stamp
 
 with extra("ray", needed_by="ompb.ray"):
     import ray

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from ompb.errors import InputError, ShapeError, TimeOrderError
-from ompb.times import Stamp, as_stamp
+from ompb.floor.times import Stamp, as_stamp
 from ompb.types import Floats
 
 Late: TypeAlias = tuple[tuple[Stamp, Floats], ...]

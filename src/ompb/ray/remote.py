@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("ray", needed_by="ompb.ray"):
     import ray

@@ -10,17 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ompb import checks
-from ompb.by_id import as_ids, for_each
 from ompb.calibrator import Calibrator
-from ompb.extras import extra
-from ompb.query import AnyForecaster
+from ompb.floor import checks
+from ompb.floor.extras import extra
+from ompb.floor.times import Stamp, as_stamp
 from ompb.ray.hand import AHEAD, Hand
 from ompb.ray.log import Block, Log, Reader, Sink
 from ompb.ray.part import summary
 from ompb.ray.snapshots import Snapshots
 from ompb.ray.worker import Calibrators, Pick, Shard, Worker, earliest, is_after
-from ompb.times import Stamp, as_stamp
+from ompb.seam.by_id import as_ids, for_each
+from ompb.seam.query import AnyForecaster
 
 with extra("ray", needed_by="ompb.ray"):
     import ray

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ompb.times import Stamp
+from ompb.floor.times import Stamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from ompb.calibrator import Calibrator
 from ompb.errors import FormatError
 from ompb.fleet.fleet import Fleet
 from ompb.fleet.forecast import FleetForecast
-from ompb.query import AnyForecaster
+from ompb.floor.times import Stamp
 from ompb.ray.log import Block
 from ompb.ray.snapshots import Snapshots
-from ompb.times import Stamp
+from ompb.seam.query import AnyForecaster
 
 Calibrators: TypeAlias = Calibrator | Mapping[str, Calibrator]
 Pick: TypeAlias = Callable[[FleetForecast], Any]

@@ -1,6 +1,6 @@
 """Pages, figures and files that tell what a study found."""
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("report", needed_by="ompb.reports"):
     import matplotlib as _matplotlib  # noqa: F401

@@ -17,8 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ompb.core.record import RAREST
 from ompb.errors import OptionError
-from ompb.files import replacing
-from ompb.phases import Phase
+from ompb.floor.files import replacing
 from ompb.plots.course import draw_certificate, draw_errors, draw_forecast, draw_gates
 from ompb.plots.look import (
     BLUE,
@@ -33,6 +32,7 @@ from ompb.plots.look import (
     panels,
     save,
 )
+from ompb.rows.phases import Phase
 from ompb.studies import Study
 
 # Of the warnings: what saw something.

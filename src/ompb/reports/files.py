@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ompb.backtest import Run
 from ompb.errors import OptionError
-from ompb.files import replacing
+from ompb.floor.files import replacing
 from ompb.reports.digits import rounded
 from ompb.reports.folder import (
     FILES,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ompb.errors import OptionError
-from ompb.names import listed
+from ompb.floor.names import listed
 
 SUMMARY, REPORT = "summary.json", "report.html"
 NEWEST, SERIES, FORECASTS, FORECASTS_CSV = "newest.csv", "series.csv", "forecasts.parquet", "forecasts.csv"

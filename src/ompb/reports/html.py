@@ -7,7 +7,7 @@ from html import escape
 
 from ompb.core.record import RAREST
 from ompb.episodes import Episode
-from ompb.names import listed
+from ompb.floor.names import listed
 from ompb.reports.figures import certificate_figure, error_figure, fan_figure, gate_figure, warning_figure
 from ompb.reports.parts import conditions, framed, listing, page, paragraph, score_table, settings_table, table
 from ompb.reports.summary import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.names import counted, listed
+from ompb.floor.names import counted, listed
 from ompb.reports.summary import found_in, plain, shared, three_decimals
 from ompb.studies import BARE, OMPB, SeriesScores, Studies
 

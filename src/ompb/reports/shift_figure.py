@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ompb.errors import OptionError
-from ompb.files import replacing
+from ompb.floor.files import replacing
 from ompb.metrics.shift import BINS, ShiftTable
 from ompb.tables import Table
 from ompb.types import Floats

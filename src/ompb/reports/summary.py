@@ -12,7 +12,7 @@ import numpy as np
 
 from ompb.diagnosis import diagnose, proxy_loss
 from ompb.episodes import Episode
-from ompb.names import listed
+from ompb.floor.names import listed
 from ompb.studies import Study
 from ompb.tables import Clock
 

@@ -1,7 +1,7 @@
 """Follow a table: learn from its first part, step through the rest, and score what was said, phase by phase."""
 
 from ompb.backtest import BARE, OMPB
-from ompb.phases import Phase
+from ompb.rows.phases import Phase
 from ompb.studies.demo import demo_study
 from ompb.studies.follow import study
 from ompb.studies.many import study_each

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ompb.errors import TooShortError
-from ompb.names import listed
+from ompb.floor.names import listed
+from ompb.rows.windows import fill_forward
 from ompb.tables import Table
 from ompb.types import Floats
-from ompb.windows import fill_forward
 
 
 def known_ahead(table: Table, horizon: int, taken: bool) -> tuple[Table, Floats | None, tuple[str, ...]]:

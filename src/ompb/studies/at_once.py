@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from ompb.backtest import follow_each
 from ompb.bench.compare import references_of_each
-from ompb.fitting import fit
-from ompb.query import as_forecaster
+from ompb.offline.fitting import fit
+from ompb.seam.query import as_forecaster
 from ompb.studies.ready import Asked, Ready
 from ompb.studies.result import Study
 

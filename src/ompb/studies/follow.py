@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ompb.errors import OptionError
-from ompb.query import AnyForecaster
+from ompb.seam.query import AnyForecaster
 from ompb.studies.at_once import Progress, learn_and_follow
 from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.result import Study

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ompb.errors import TooShortError
-from ompb.names import in_words, opened
+from ompb.floor.names import in_words, opened
 from ompb.tables import Table
 from ompb.tables.table import left_out_empty
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ompb.by_id import for_each
 from ompb.errors import ForecasterError, InputError, OmpbError, OptionError, TooShortError
-from ompb.inputs import as_series
-from ompb.names import counted, listed, rows_between, said_once
-from ompb.query import AnyForecaster
-from ompb.sources import calling
+from ompb.floor.names import counted, listed, rows_between, said_once
+from ompb.rows.inputs import as_series
+from ompb.seam.by_id import for_each
+from ompb.seam.query import AnyForecaster
+from ompb.seam.sources import calling
 from ompb.studies.at_once import Progress, learn_and_follow
 from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.studies import Studies

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ompb import checks
 from ompb.errors import ForecasterError, OptionError, TooShortError
-from ompb.extras import extra
-from ompb.fitting import Order
+from ompb.floor import checks
+from ompb.floor.extras import extra
 from ompb.forecasters import Recorded, Ridge
-from ompb.query import AnyForecaster
+from ompb.offline.fitting import Order
+from ompb.seam.query import AnyForecaster
 from ompb.tables import ForecastLines, Table
 from ompb.types import Floats
 

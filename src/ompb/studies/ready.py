@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ompb import checks
 from ompb.backtest import Table as Followed
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError, TooShortError
-from ompb.extras import extra
-from ompb.fitting import Given, Order, certificate_start
-from ompb.inputs import as_rows
-from ompb.names import counted
-from ompb.phases import Phase
-from ompb.query import AnyForecaster, Forecaster
+from ompb.floor import checks
+from ompb.floor.extras import extra
+from ompb.floor.names import counted
+from ompb.offline.fitting import Given, Order, certificate_start
+from ompb.rows.inputs import as_rows
+from ompb.rows.phases import Phase
+from ompb.seam.query import AnyForecaster, Forecaster
 from ompb.studies.ahead import known_ahead
 from ompb.studies.late import without_late
 from ompb.studies.parts import UNSEEN_SHARE, Parts, as_unseen, choose, unseen_rows

@@ -11,10 +11,10 @@ from ompb.backtest import BARE, OMPB, Run
 from ompb.bench.compare import run_references
 from ompb.calibrator import Calibrator
 from ompb.episodes import Episode
-from ompb.phases import Phase
+from ompb.floor.times import Times
+from ompb.rows.phases import Phase
 from ompb.studies.scores import PhaseScores, score_phase
 from ompb.tables import Clock
-from ompb.times import Times
 from ompb.types import Floats
 
 # Episodes of warnings that a sentence tells of.

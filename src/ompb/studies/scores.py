@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ompb.backtest import BARE, OMPB, Run
 from ompb.metrics.point import known_mean, mae, mse
 from ompb.metrics.probabilistic import coverage, width
-from ompb.phases import Phase
+from ompb.rows.phases import Phase
 from ompb.types import Floats
 
 

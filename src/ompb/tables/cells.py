@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ompb.errors import DtypeError, NotFiniteError
-from ompb.extras import extra
-from ompb.names import counted
+from ompb.floor.extras import extra
+from ompb.floor.names import counted
 from ompb.tables.lines import Where, row_of_table
 from ompb.types import Floats
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import OptionError, TimeOrderError
-from ompb.extras import extra
+from ompb.floor.extras import extra
+from ompb.floor.times import Times, as_times, iso_stamp, shown
 from ompb.tables.stamps import Stamps
-from ompb.times import Times, as_times, iso_stamp, shown
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ompb.errors import FormatError, InputError, TooShortError
-from ompb.extras import extra
-from ompb.names import counted
+from ompb.floor.extras import extra
+from ompb.floor.names import counted
 from ompb.tables.dialect import Dialect
 from ompb.tables.heading import named
 from ompb.tables.lines import Lines, Where, row_of_table, told

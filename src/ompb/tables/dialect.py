@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ompb import checks
+from ompb.floor import checks
 
 SEPARATORS = {";": "semicolon", "\t": "tab", "|": "bar", ",": "comma"}  # a comma last: it may stand inside numbers
 SPELLED = {"\\t": "\t", "tab": "\t", "space": " ", "semicolon": ";", "comma": ",", "bar": "|"}

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, InputError, TimeOrderError
-from ompb.frames import distinct
-from ompb.names import listed
+from ompb.floor.names import listed
+from ompb.floor.times import Times
+from ompb.rows.frames import distinct
 from ompb.tables.cells import looks_numeric, numbers
 from ompb.tables.contents import Contents, read_contents
 from ompb.tables.options import Reading
@@ -21,7 +22,6 @@ from ompb.tables.stamps import stamps_of
 from ompb.tables.steps import nearest
 from ompb.tables.table import Table, with_future
 from ompb.tables.time_column import require_column
-from ompb.times import Times
 from ompb.types import Floats
 
 Ints: TypeAlias = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 from ompb.tables.cells import is_missing, looks_numeric
 from ompb.tables.stamps import holds_dates
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ompb.names import counted, listed
-from ompb.season import find_season
+from ompb.floor.names import counted, listed
+from ompb.floor.times import Grid
+from ompb.rows.season import find_season
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import missing_codes, suspicions
 from ompb.tables.table import Table, left_out_empty, regular
-from ompb.times import Grid
 
 SOURCE_SHARE = 0.75  # of the rows, in the command that is proposed
 SEASONS_SEEN = 4  # by a window

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from ompb.errors import InputError
-from ompb.extras import extra
-from ompb.frames import LONG
-from ompb.names import listed
+from ompb.floor.extras import extra
+from ompb.floor.names import listed
+from ompb.rows.frames import LONG
 from ompb.tables.cells import looks_numeric
 from ompb.tables.options import Reading
 from ompb.tables.time_column import called, find_time, quoted, require_column

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import InputError, TimeOrderError
-from ompb.extras import extra
-from ompb.frames import distinct
+from ompb.floor.extras import extra
+from ompb.floor.times import Times
+from ompb.rows.frames import distinct
 from ompb.tables.cells import holds_any, maybe_thousands, numbers, sign_beside
 from ompb.tables.clock import Clock
 from ompb.tables.contents import Contents, read_contents
@@ -23,7 +24,6 @@ from ompb.tables.sheet import Sheet
 from ompb.tables.stamps import stamps_of
 from ompb.tables.table import Table
 from ompb.tables.time_column import called
-from ompb.times import Times
 from ompb.types import Floats
 
 with extra("report", needed_by="ompb.tables"):

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.extras import extra
-from ompb.names import counted, opened
+from ompb.floor.extras import extra
+from ompb.floor.names import counted, opened
 from ompb.tables.contents import Contents
 from ompb.tables.heading import has_units
 from ompb.tables.lines import Where

@@ -8,16 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ompb.frames import distinct, pivoted
-from ompb.names import counted
-from ompb.sources import calling
+from ompb.floor.names import counted
+from ompb.floor.times import Times
+from ompb.rows.frames import distinct, pivoted
+from ompb.seam.sources import calling
 from ompb.tables.clock import Clock
 from ompb.tables.layout import Layout, chosen
 from ompb.tables.options import Reading
 from ompb.tables.steps import Placed, placed
 from ompb.tables.table import Covariates, Table
 from ompb.tables.time_column import called
-from ompb.times import Times
 from ompb.types import Floats
 
 

@@ -10,9 +10,9 @@ from datetime import datetime
 import numpy as np
 
 from ompb.errors import DtypeError, TimeOrderError
-from ompb.extras import extra
+from ompb.floor.extras import extra
+from ompb.floor.times import Times, as_times
 from ompb.tables.lines import Where, row_of_table
-from ompb.times import Times, as_times
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl

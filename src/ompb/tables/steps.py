@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import numpy as np
 
-from ompb import checks
 from ompb.errors import OptionError, TimeOrderError
-from ompb.times import Grid, Times, Unit, shown
+from ompb.floor import checks
+from ompb.floor.times import Grid, Times, Unit, shown
 
 # How far from its place, as a share of the step, a time may lie to be rounded without being asked to.
 JITTER = 0.1

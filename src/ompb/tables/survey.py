@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ompb.names import counted, listed, rows_between, said_once
-from ompb.season import find_season
+from ompb.floor.names import counted, listed, rows_between, said_once
+from ompb.rows.season import find_season
 from ompb.tables.contents import name_of
 from ompb.tables.inspection import Inspection, propose, season_in_words, step_in_words
 from ompb.tables.options import Reading

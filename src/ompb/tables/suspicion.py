@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.names import listed
+from ompb.floor.names import listed
 from ompb.tables.table import Table
 from ompb.types import Floats
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ompb.checks import count
 from ompb.errors import InputError, OptionError, TooShortError
-from ompb.names import in_words, opened
+from ompb.floor.checks import count
+from ompb.floor.names import in_words, opened
+from ompb.floor.times import Grid, Times, shown
+from ompb.floor.times import regular as regular_rows
 from ompb.tables.clock import Clock
 from ompb.tables.stamps import whole_number
-from ompb.times import Grid, Times, shown
-from ompb.times import regular as regular_rows
 from ompb.types import Floats
 
 
@@ -74,7 +74,7 @@ def common_channels(a: Table, b: Table) -> tuple[str, ...]:
 
 
 def regular(table: Table) -> tuple[Table, int]:
-    """The table with an all-NaN row for each missing stamp, and how many rows were inserted: see `ompb.times.regular`.
+    """The table with an all-NaN row for each missing stamp, and how many were inserted: see `ompb.floor.times.regular`.
 
     Covariates of an inserted row are those of the row before.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ompb.errors import InputError
-from ompb.extras import extra
-from ompb.frames import LONG, TIME_NAMES
-from ompb.names import listed, opened
+from ompb.floor.extras import extra
+from ompb.floor.names import listed, opened
+from ompb.rows.frames import LONG, TIME_NAMES
 from ompb.tables.options import Reading
 from ompb.tables.stamps import ACCEPTED, holds_dates
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 from ompb.tables.options import Reading
 from ompb.tables.stamps import holds_dates
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import OptionError, ShapeError
-from ompb.extras import extra
-from ompb.files import replacing
+from ompb.floor.extras import extra
+from ompb.floor.files import replacing
 from ompb.tables.clock import TEXT, Clock
 
 with extra("report", needed_by="ompb.tables"):

@@ -11,8 +11,8 @@ import numpy as np
 from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.checkup import WINDOWS, check
-from ompb.inputs import as_rows_of
-from ompb.query import AnyForecaster
+from ompb.rows.inputs import as_rows_of
+from ompb.seam.query import AnyForecaster
 from ompb.stream import Stream
 from ompb.types import Floats
 

@@ -26,8 +26,8 @@ from ompb.bench.methods import make
 from ompb.bench.protocols import HONEST, Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.forecasters import SeasonalProfile
+from ompb.rows.windows import fill_forward, sliding
 from ompb.types import Floats
-from ompb.windows import fill_forward, sliding
 
 CONTEXT, HORIZON, SEASON, CHANNELS, SOURCE_ROWS, STEPS = 24, 4, 12, 2, 400, 80
 POISON = 1e3  # source standard deviations, in rows that are not known yet

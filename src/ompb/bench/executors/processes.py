@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Self
 
-from ompb import checks
 from ompb.bench.executors.contract import Died, Ended, Event, Found, Task, silent
+from ompb.floor import checks
 
 # Processes are started afresh: a copy of one in which torch has run may hang.
 _SPAWN = get_context("spawn")

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterator
 from typing import Any, Self
 
-from ompb import checks
 from ompb.bench.executors.contract import Died, Ended, Event, Found, Task, silent
-from ompb.extras import extra
+from ompb.floor import checks
+from ompb.floor.extras import extra
 
 with extra("ray", needed_by="the executor ray"):
     import ray

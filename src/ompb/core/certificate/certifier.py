@@ -26,7 +26,7 @@ from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.core.mixture import Chorus, States
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 
 @dataclass(frozen=True)

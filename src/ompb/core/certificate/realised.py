@@ -26,7 +26,7 @@ from typing import Annotated, NamedTuple
 from ompb.core.arrays import Array, at_least, namespace, over_series, reshaped, zeros
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 
 class RealisedState(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Annotated
 from ompb.core.arrays import Array, at_least, namespace, quantile
 from ompb.core.certificate.disagreement import gaps
 from ompb.core.certificate.windows import CertificateWindows, Reader
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # Quantiles of the root mean squared error, and of the gap.
 TAU_Y_QUANTILE, TAU_D_QUANTILE = 0.9, 0.5

@@ -10,7 +10,7 @@ from ompb.core.arrays import Array, contiguous, dot, namespace, over_series, res
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
-from ompb.shapes import Dim, Shape
+from ompb.floor.shapes import Dim, Shape
 
 
 @dataclass(frozen=True)

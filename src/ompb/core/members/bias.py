@@ -13,7 +13,7 @@ from typing import Annotated
 from ompb.core.arrays import Array, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Untaught, Voices
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # How much of the past survives a row.
 DISCOUNT = 0.95

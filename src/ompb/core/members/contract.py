@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ompb.core.arrays import Array
 from ompb.core.features import FeatureMap, View
-from ompb.shapes import Tagged
+from ompb.floor.shapes import Tagged
 
 
 @dataclass(frozen=True)

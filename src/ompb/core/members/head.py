@@ -17,7 +17,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.sums import Sums
 from ompb.core.posterior import Posterior, Recursion, gaussian_kl
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 # Least residual variance of a lane, in squared source standard deviations: a perfect source fit stays finite.
 LEAST_NOISE = 1e-6

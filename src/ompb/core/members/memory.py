@@ -23,7 +23,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.slides import slid_products
 from ompb.core.members.sums import Sums
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 NAMES = ("memory", "memory of the channel")
 # What a window's rows are reduced to. Half of it costs ETTh's own source half a per cent; beyond it nothing is gained.

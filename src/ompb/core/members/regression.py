@@ -14,7 +14,7 @@ from ompb.core.arrays import Array, contiguous, namespace, product
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Fixed, Learner, MemberOptions
 from ompb.core.members.sums import Sums
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 
 @dataclass(frozen=True)

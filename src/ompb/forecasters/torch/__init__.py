@@ -10,7 +10,7 @@ Imported on demand only; ``import ompb`` does not need torch.
 (1, 3, 1)
 """
 
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 with extra("torch", needed_by="ompb.forecasters.torch"):
     import safetensors as _safetensors  # noqa: F401

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb import checks
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from ompb import checks
+from ompb.floor import checks
 
 
 @dataclass(frozen=True)

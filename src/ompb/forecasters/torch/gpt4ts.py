@@ -15,8 +15,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ompb import checks
 from ompb.errors import FormatError, OptionError
+from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 
 Weights: TypeAlias = Literal["gpt2", "gpt2-partial", "random"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ompb import checks
 from ompb.errors import OptionError
+from ompb.floor import checks
 
 
 @dataclass(frozen=True)

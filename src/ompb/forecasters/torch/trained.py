@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from ompb.errors import FormatError, OptionError, ShapeError, VersionError
-from ompb.files import PathLike, replacing
+from ompb.floor.files import PathLike, replacing
 from ompb.forecasters.torch.backbones import blank, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
 VERSION = 1

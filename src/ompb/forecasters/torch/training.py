@@ -16,15 +16,15 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from ompb.errors import ForecasterError, FormatError, ShapeError, TooShortError
-from ompb.files import PathLike
+from ompb.floor.files import PathLike
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
 from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
-from ompb.inputs import as_rows
-from ompb.scaler import Scaler
+from ompb.rows.inputs import as_rows
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import complete_starts
 from ompb.types import Floats
-from ompb.windows import complete_starts
 
 HELD_OUT = 0.1  # share of the rows, where training may stop early
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ompb.bench.findings import Section
 from ompb.bench.render import render
-from ompb.files import replacing
+from ompb.floor.files import replacing
 from ompb.paper.grid import OMPB
 from ompb.paper.page.analyses import analyses_table
 from ompb.paper.page.headline import headline, with_block

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ompb.core.arrays import Array, at_least, namespace
-from ompb.shapes import Tagged
+from ompb.floor.shapes import Tagged
 
 # The constant in ln(C0 sqrt(m) / delta).
 C0 = 2.0

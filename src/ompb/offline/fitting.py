@@ -8,20 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ompb import checks
-from ompb.by_id import forecasters_for, some_of
 from ompb.calibrator import Calibrator, Progress
 from ompb.core.source import SourceFit
 from ompb.errors import NotFiniteError, TooShortError
-from ompb.inputs import Rows, as_future, as_rows, as_series
-from ompb.learning import Plan, learn
-from ompb.names import in_words
-from ompb.query import AnyForecaster, Forecaster, quantiles_of
-from ompb.scaler import LIMIT, Scaler
-from ompb.season import find_season
+from ompb.floor import checks
+from ompb.floor.names import in_words
+from ompb.floor.times import Grid
+from ompb.offline.learning import Plan, learn
+from ompb.rows.inputs import Rows, as_future, as_rows, as_series
+from ompb.rows.scaler import LIMIT, Scaler
+from ompb.rows.season import find_season
+from ompb.seam.by_id import forecasters_for, some_of
+from ompb.seam.query import AnyForecaster, Forecaster, quantiles_of
+from ompb.seam.sources import Source, Sources, calling, in_parts
 from ompb.settings import Settings
-from ompb.sources import Source, Sources, calling, in_parts
-from ompb.times import Grid
 from ompb.types import Floats
 
 # Lanes that are rehearsed at once: enough to share the cost of a row, few enough for their states to fit.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ompb.errors import ForecasterError, InputError, OptionError
-from ompb.names import listed
-from ompb.query import Forecaster, as_forecaster
+from ompb.floor.names import listed
+from ompb.seam.query import Forecaster, as_forecaster
 
 _Value = TypeVar("_Value")
 

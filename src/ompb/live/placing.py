@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ompb.errors import StaleRowError, TimeOrderError
-from ompb.times import Grid, Stamp, as_stamp, shown
+from ompb.floor.times import Grid, Stamp, as_stamp, shown
 
 # Rows that may be missing between two rows with times: a stamp that lies further ahead is a mistake.
 LONGEST_GAP = 100_000

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 from ompb.types import Floats
 
 # Values this many standard deviations off the mean are no measurements and no forecasts: squares of them, and inverses

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import BusyError, ForecasterError
-from ompb.names import in_words
-from ompb.scaler import LIMIT, Scaler
-from ompb.times import Times, shown
+from ompb.floor.names import in_words
+from ompb.floor.times import Times, shown
+from ompb.rows.scaler import LIMIT, Scaler
+from ompb.rows.windows import Origins
 from ompb.types import Floats, float64
-from ompb.windows import Origins
 
 
 @dataclass(frozen=True, slots=True, eq=False)

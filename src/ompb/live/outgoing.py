@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ompb.calibrator import Calibrator
-from ompb.cohort import Cohort
 from ompb.core.arrays import Array, namespace, reshaped
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
-from ompb.times import Stamp
+from ompb.floor.times import Stamp
+from ompb.live.cohort import Cohort
 from ompb.types import Alert, Forecast
 
 TRACKED = np.asarray(LEVELS)

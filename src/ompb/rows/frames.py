@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, InputError, ShapeError, TimeOrderError
-from ompb.names import listed, names_of
-from ompb.times import Times, as_stamp, as_times, require_increasing
+from ompb.floor.names import listed, names_of
+from ompb.floor.times import Times, as_stamp, as_times, require_increasing
 from ompb.types import Floats
 
 TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")  # in any case

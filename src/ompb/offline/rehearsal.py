@@ -22,10 +22,10 @@ from ompb.core.members.memory import Memory
 from ompb.core.online import Online
 from ompb.core.record import BLOCK, BLOCKS, Record
 from ompb.core.source import SourceFit
-from ompb.lanes import joined, taken
+from ompb.live.lanes import joined, taken
+from ompb.rows.windows import Origins
+from ompb.seam.sources import Sources
 from ompb.settings import Settings
-from ompb.sources import Sources
-from ompb.windows import Origins
 
 # Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
 REHEARSED = (BLOCKS + 2) * BLOCK

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ompb.errors import GapError, StaleRowError
-from ompb.times import Grid, Stamp, as_stamp, shown
+from ompb.floor.times import Grid, Stamp, as_stamp, shown
 
 # Ticks of fleets whose rows have no times.
 COUNTED = Grid(1, "row")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from ompb.names import listed
+from ompb.floor.names import listed
 
 BLUE, SKY, ORANGE, PURPLE, VERMILION = "#1f88c9", "#56b4e9", "#e69f00", "#cc79a7", "#e06a12"
 _FAINT = "1px solid rgba(128,128,128,.35)"

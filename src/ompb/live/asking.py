@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.by_id import places_of
 from ompb.calibrator import Calibrator
 from ompb.errors import ForecasterError, ShapeError
-from ompb.query import Answer, Forecaster, Query, ask, checked, quantiles_of, speaking
-from ompb.scaler import Scaler
+from ompb.rows.scaler import Scaler
+from ompb.seam.by_id import places_of
+from ompb.seam.query import Answer, Forecaster, Query, ask, checked, quantiles_of, speaking
 from ompb.types import Floats
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
-from ompb.frames import LONG, OneOfMany, read_frame, read_long, read_series
-from ompb.names import in_words, names_of, numbered, order_of
-from ompb.times import Grid, Times, as_times, regular
+from ompb.floor.names import in_words, names_of, numbered, order_of
+from ompb.floor.times import Grid, Times, as_times, regular
+from ompb.rows.frames import LONG, OneOfMany, read_frame, read_long, read_series
 from ompb.types import Floats, float64
 
 HUGE = 1e100  # larger values are no measurements, and their squares would overflow
@@ -30,7 +30,7 @@ class Rows:
 def as_rows(rows: Any, what: str, times: Any = None, grid: Grid | None = None) -> Rows:
     """A table from an array (T, C), or from a pandas, polars or pyarrow frame; NaN, or masked, means missing.
 
-    Times come from the frame (see `ompb.frames.read_frame`) or from ``times``, one for each row. They must increase;
+    Times come from the frame (see `ompb.rows.frames.read_frame`) or from ``times``, one for each row. They increase;
     a stamp that is left out, by the steps of ``grid`` or else by the most frequent step, becomes a missing row.
 
     >>> table = as_rows([[1.0], [2.0], [4.0]], "source", times=["2024-01-01", "2024-01-02", "2024-01-04"])

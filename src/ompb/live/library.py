@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ompb.core.arrays import Array
 from ompb.errors import OptionError
-from ompb.extras import extra
+from ompb.floor.extras import extra
 
 DTYPES = ("float64", "float32")
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.core.arrays import Array, has_all, namespace
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
+from ompb.rows.windows import fill_forward
 from ompb.types import Floats
-from ompb.windows import fill_forward
 
 # The row in which a value was known that was never known: before all rows, those of a history among them.
 NEVER = -(2**62)

@@ -24,12 +24,12 @@ from ompb.core.mixture import Mixture
 from ompb.core.source import SourceFit, SourceLearner
 from ompb.core.warnings import SourceSignals, level_span, signal_names
 from ompb.errors import NotFiniteError
-from ompb.lanes import taken
-from ompb.rehearsal import rehearsed
+from ompb.live.lanes import taken
+from ompb.offline.rehearsal import rehearsed
+from ompb.rows.windows import Origins
+from ompb.seam.sources import Batch, Sources, in_parts
 from ompb.settings import Settings
-from ompb.sources import Batch, Sources, in_parts
 from ompb.types import Floats
-from ompb.windows import Origins
 
 # Learning windows the scales are read off, spread evenly.
 SPREAD = 512

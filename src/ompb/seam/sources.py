@@ -11,11 +11,11 @@ from typing import TypeVar
 import numpy as np
 
 from ompb.errors import ForecasterError, OmpbError
-from ompb.inputs import Rows
-from ompb.query import Answer, Forecaster, Query, ask, speaking
-from ompb.scaler import Scaler
+from ompb.rows.inputs import Rows
+from ompb.rows.scaler import Scaler
+from ompb.rows.windows import Origins, fill_forward, outcomes_at, windows_at
+from ompb.seam.query import Answer, Forecaster, Query, ask, speaking
 from ompb.types import Floats
-from ompb.windows import Origins, fill_forward, outcomes_at, windows_at
 
 _One = TypeVar("_One")
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ompb.core.arrays import Array, namespace, reshaped
-from ompb.shapes import Shape
+from ompb.floor.shapes import Shape
 
 _Value = TypeVar("_Value")
 Change = Callable[..., Array]  # of arrays at the same place of several values

@@ -20,14 +20,14 @@ from ompb.core.arrays import Array, has_all, has_none, namespace, reshaped, row_
 from ompb.core.guard import GuardState
 from ompb.core.online import Issued, Online, OnlineState
 from ompb.errors import OptionError, TooShortError
-from ompb.lanes import joined, mapped, put_back, spread, taken
-from ompb.library import HOST, Library
-from ompb.query import Answer
-from ompb.scaler import Scaler
-from ompb.shapes import Shape
-from ompb.times import Stamp, Times
+from ompb.floor.shapes import Shape
+from ompb.floor.times import Stamp, Times
+from ompb.live.lanes import joined, mapped, put_back, spread, taken
+from ompb.live.library import HOST, Library
+from ompb.live.window import NEVER, Window
+from ompb.rows.scaler import Scaler
+from ompb.seam.query import Answer
 from ompb.types import Floats
-from ompb.window import NEVER, Window
 
 
 class CohortState(NamedTuple):
