@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,12 @@ def test_processes_end_with_the_command(grid: MortalGrid, tmp_path: Path) -> Non
     command = subprocess.Popen(grid.command(tmp_path / "store", "--jobs", "2"), stdout=subprocess.DEVNULL)
     while not (workers := children(command.pid)):
         assert command.poll() is None
+        time.sleep(0.01)  # the processor is for those who are waited for
     command.kill()
     command.wait()
     for worker in workers:
         while worker.exists():
-            pass
+            time.sleep(0.01)
 
 
 def children(process: int) -> list[Path]:
