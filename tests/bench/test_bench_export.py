@@ -29,6 +29,19 @@ def test_what_is_exported_comes_back(tmp_path: Path) -> None:
     assert len((tmp_path / "made.csv").read_text().splitlines()) == 1 + 3
 
 
+def test_earlier_cells_stay_unless_they_were_run_again(tmp_path: Path) -> None:
+    before, after = Store(tmp_path / "before"), Store(tmp_path / "after")
+    for method in ("last", "copy"):
+        before.write(result(method, {"mae": 1.0}, commit="000000000000"))
+    export(before, tmp_path / "cells.csv")
+    for method in ("copy", "bias"):
+        after.write(result(method, {"mae": 2.0, "mse": 3.0}))
+    assert export(after, tmp_path / "cells.csv", exported(tmp_path / "cells.csv")) == 3
+    found = {one.cell.method: (one.metrics, one.commit) for one in exported(tmp_path / "cells.csv")}
+    again = ({"mae": 2.0, "mse": 3.0}, "0123456789ab")
+    assert found == {"bias": again, "copy": again, "last": ({"mae": 1.0}, "000000000000")}
+
+
 def test_who_made_many_cells_is_written_once_and_commits_are_cut(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     for method in ("last", "copy"):

@@ -7,7 +7,7 @@ import pytest
 from made_up import result, runs, with_steps
 
 from ompb.bench.findings import Finding
-from ompb.bench.store import Cell, Store
+from ompb.bench.store import Cell, Store, exported
 from ompb.datasets.etth import CHANNELS
 from ompb.errors import OptionError
 from ompb.paper.analysis import Analysis, Runs, Scope
@@ -55,6 +55,32 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
     assert (count, path) == (1, results / "findings" / "toy.json")
     assert finding_of(TOY, Store(tmp_path / "empty"), results) == quick
     assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
+
+
+def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> None:
+    """Its cells are added; a finding it has no cell of stays, and so does one that was made from more."""
+
+    def counted(there: Runs, _: Scope) -> Finding:
+        return Finding("toy", "", "", made_from={"cells": len(there.found([SHORT, LONG]))})
+
+    def found() -> int:
+        return int(Finding.read(tmp_path / "findings" / "toy.json").made_from["cells"])
+
+    cells = tmp_path / "cells.csv"
+    plain = dataclasses.replace(TOY, cells=lambda _: [SHORT, LONG], reduce=counted)
+    stepwise = dataclasses.replace(plain, per_step=True)
+    both = stored(tmp_path / "both", result("copy", 0.1), result("copy", 0.2, horizon=96))
+    assert export_all(both, cells, [plain])[0] == found() == 2
+
+    strangers = stored(tmp_path / "strangers", result("last", 0.3, horizon=48))
+    assert export_all(strangers, cells, [plain], add=True) == (3, [])
+    again = stored(tmp_path / "again", result("copy", 0.4))
+    assert export_all(again, cells, [stepwise], add=True) == (3, [])  # it has the steps of one cell, not of two
+    assert found() == 2
+    count, (path,) = export_all(again, cells, [plain], add=True)
+    assert (count, found(), path.name) == (3, 2, "toy.json")
+    assert {one.cell.horizon: one.metrics["mae"] for one in exported(cells)} == {24: 0.4, 48: 0.3, 96: 0.2}
+    assert export_all(again, cells, [plain])[0] == found() == 1  # without add, the store is all there is
 
 
 @pytest.mark.parametrize(("data", "shows"), [(["etth"], True), ([], False)])

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -131,12 +131,19 @@ def collect(store: Store) -> list[Result]:
     return sorted(results, key=lambda result: result.cell)
 
 
-def export(store: Store, path: Path) -> int:
+def with_earlier(results: Sequence[Result], earlier: Iterable[Result]) -> list[Result]:
+    """These, and those earlier ones whose cell is not among them, in order."""
+    by_cell = {result.cell: result for result in (*earlier, *results)}
+    return [by_cell[cell] for cell in sorted(by_cell)]
+
+
+def export(store: Store, path: Path, earlier: Sequence[Result] = ()) -> int:
     """Write every finished cell to a CSV, one line each, with what made them beside it in `MADE`; returns how many.
 
-    A metric is a column, blank where a cell lacks it; the column ``made`` is the ``id`` of a line of the other file.
+    ``earlier`` ones that the store lacks are written, too. A metric is a column, blank where a cell lacks it; the
+    column ``made`` is the ``id`` of a line of the other file.
     """
-    results = collect(store)
+    results = with_earlier(collect(store), earlier)
     if not results:
         raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")
     makers = sorted({_maker(result) for result in results})

@@ -41,7 +41,8 @@ NAME is one of {NAMES}. {FROM} If there are several, each file bears the figure'
 """
 EXPORT_HELP = """Write every finished cell to a CSV file, what made them beside it, and the findings of every analysis.
 
-The findings go to the folder findings beside the file, one JSON file for each analysis that has a cell.
+The findings go to the folder findings beside the file, one JSON file for each analysis that has a cell. With --add a
+store of a few cells joins results that are there already.
 """
 
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
@@ -130,9 +131,12 @@ def figure(
 def export_cells(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the cells.")] = RESULTS / "cells.csv",
     store: Place = STORE,
+    add: Annotated[
+        bool, typer.Option("--add", help="Keep what FILE has and the store lacks, and fuller findings beside it.")
+    ] = False,
 ) -> None:
     """One line per cell, one file per finding."""
-    count, findings = export_all(Store(store), out, ANALYSES)
+    count, findings = export_all(Store(store), out, ANALYSES, add=add)
     say(f"{count} cells: {out}")
     for path in findings:
         say(f"Finding: {path}")

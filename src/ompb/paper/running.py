@@ -9,7 +9,7 @@ from pathlib import Path
 from ompb.bench.findings import Finding
 from ompb.bench.methods import unfit
 from ompb.bench.runner import Grid
-from ompb.bench.store import Cell, Store, export
+from ompb.bench.store import Cell, Store, export, exported, with_earlier
 from ompb.bench.work import conditions
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import InputError, OptionError, TooShortError
@@ -93,14 +93,29 @@ def finding_of(analysis: Analysis, store: Store, folder: Path) -> Finding:
     return Finding.read(path)
 
 
-def export_all(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tuple[int, list[Path]]:
-    """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings."""
-    count = export(store, cells)
-    runs, written = Runs.of(store), []
+def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: bool = False) -> tuple[int, list[Path]]:
+    """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings.
+
+    With ``add``, cells that the CSV has and the store lacks stay there. Findings of analyses of which the store has a
+    cell are made anew, from all cells or, where they need single steps, from those of the store; one that was made from
+    more stays.
+    """
+    own = Runs.of(store)
+    earlier = exported(cells) if add and cells.exists() else []
+    count, written = export(store, cells, earlier), []
+    every = Runs(store, tuple(with_earlier(own.results, earlier)))
     for analysis in analyses:
-        finding = finding_in(runs, analysis)
-        if finding is not None:
-            path = cells.parent / FOLDER / f"{analysis.name}.json"
-            finding.write(path)
-            written.append(path)
+        if add and not own.found([*analysis.cells(FULL), *analysis.cells(QUICK)]):
+            continue
+        finding = finding_in(own if analysis.per_step else every, analysis)
+        path = cells.parent / FOLDER / f"{analysis.name}.json"
+        if finding is None or (add and path.exists() and _size(Finding.read(path)) > _size(finding)):
+            continue
+        finding.write(path)
+        written.append(path)
     return count, written
+
+
+def _size(finding: Finding) -> int:
+    """How many cells it was made from."""
+    return int(finding.made_from.get("cells", 0))
