@@ -24,10 +24,11 @@ from ompb.metrics.breakdown import Breakdown, breakdown
 from ompb.metrics.point import known_mean
 from ompb.metrics.score import Score, score
 from ompb.rows.frames import BACKENDS
-from ompb.rows.inputs import as_future, as_rows_of, as_series
+from ompb.rows.inputs import as_future, as_rows_of
 from ompb.rows.windows import Origins, outcomes_at
-from ompb.seam.by_id import for_each, forecasters_for, some_of
-from ompb.seam.query import AnyForecaster, Forecaster, as_forecaster
+from ompb.seam.by_id import for_each
+from ompb.seam.given import Given, each_given
+from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.seam.sources import Source, calling, in_parts
 from ompb.types import Certificate, Floats, RealisedRisk, ends, half_widths
 
@@ -256,37 +257,17 @@ def backtest(
     shape are stepped at once, each as it would be alone. Returns a `Run` for each id.
     """
     if not isinstance(rows, Mapping) and not isinstance(calibrators, Mapping):
-        table = Table(calibrators, as_forecaster(forecaster), rows, times, future)
-        return follow_each([table], progress)[0]
-    tables = as_series(rows, "rows")
-    cals = for_each("calibrators", calibrators, tables) if isinstance(calibrators, Mapping) else None
-    who, when, ahead = (
-        forecasters_for(forecaster, tables),
-        some_of("times", times, tables),
-        some_of("future", future, tables),
-    )
-    every = [
-        Table(cals[one] if cals else calibrators, who[one], own, when[one], ahead[one], f"series {one!r}: ")
-        for one, own in tables.items()
-    ]
-    return dict(zip(tables, follow_each(every, progress), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Rows to be followed."""
-
-    calibrator: Calibrator
-    forecaster: Forecaster
-    rows: Any
-    times: Any
-    future: Any
-    called: str = ""  # what an error says first, where there are other series
+        given = Given(as_forecaster(forecaster), rows, times, future)
+        return follow_each([calibrators], [given], progress)[0]
+    every = each_given(forecaster, rows, times, future, "rows")
+    is_shared = not isinstance(calibrators, Mapping)
+    cals = dict.fromkeys(every, calibrators) if is_shared else for_each("calibrators", calibrators, every)
+    return dict(zip(every, follow_each([*cals.values()], [*every.values()], progress), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """A table that can be followed."""
+    """A series that can be followed."""
 
     calibrator: Calibrator
     source: Source  # what no stream believes is in no window of it
@@ -294,20 +275,19 @@ class _Series:
     spoken: Origins  # rows with a window at which the forecaster speaks
 
     @classmethod
-    def of(cls, table: Table) -> _Series:
+    def of(cls, cal: Calibrator, given: Given) -> _Series:
         """Read and checked."""
-        cal = table.calibrator
-        require_fit(table.forecaster, cal)
-        rows = as_rows_of(table.rows, "rows", cal.names, table.times, cal.grid)
+        require_fit(given.forecaster, cal)
+        rows = as_rows_of(given.rows, "rows", cal.names, given.times, cal.grid)
         count = len(rows.values)
         if count < cal.context:
             raise TooShortError(f"rows has {count} rows; at least {cal.context} (context) make one forecast.")
-        ahead = None if table.future is None else as_future(table.future, count + cal.horizon, "future")
+        ahead = None if given.future is None else as_future(given.future, count + cal.horizon, "future")
         believed = np.where(cal.scaler.near(rows.values), rows.values, np.nan)
         # a stream has times only if its calibrator has
         times = rows.times if cal.grid is not None else None
         measured = dataclasses.replace(rows, values=believed, times=times)
-        source = Source(table.forecaster, measured, ahead, cal.scaler, cal.context, cal.horizon, table.called)
+        source = Source(given.forecaster, measured, ahead, cal.scaler, cal.context, cal.horizon, given.called)
         spoken = source.origins(cal.context - 1, count)
         if not spoken.size:
             raise TooShortError("the forecaster speaks at none of the rows; bring forecasts for them.")
@@ -321,12 +301,12 @@ class _Series:
         return shape_of(self.calibrator), rows.values.shape, times, ahead, self.spoken.tobytes()
 
 
-def follow_each(tables: Sequence[Table], progress: Progress | None) -> list[Run]:
-    """A run for each table; those of one shape are followed together."""
+def follow_each(calibrators: Sequence[Calibrator], given: Sequence[Given], progress: Progress | None) -> list[Run]:
+    """A run for each series; those of one shape are followed together."""
     series = []
-    for one in tables:
+    for cal, one in zip(calibrators, given, strict=True):
         with calling(one.called):
-            series.append(_Series.of(one))
+            series.append(_Series.of(cal, one))
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, each in enumerate(series):
         groups.setdefault(each.shape, []).append(place)

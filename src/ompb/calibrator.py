@@ -33,6 +33,7 @@ from ompb.floor.cards import card, facts, some
 from ompb.floor.shapes import Dim
 from ompb.floor.times import Grid
 from ompb.rows.scaler import Scaler
+from ompb.seam.given import Given
 from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.settings import Settings
 from ompb.types import Certificate, Floats
@@ -112,7 +113,7 @@ class Calibrator:
             OptionError: an option does not exist or is out of range.
             ForecasterError: the forecaster broke its contract.
         """
-        from ompb.offline.fitting import Given, Order, fit  # which makes a calibrator
+        from ompb.offline.fitting import Order, fit  # which makes a calibrator
 
         given = Given(as_forecaster(forecaster), source, times, future)
         order = Order.of(context, horizon, season, unseen, every, options)

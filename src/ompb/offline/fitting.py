@@ -15,11 +15,11 @@ from ompb.floor import checks
 from ompb.floor.names import in_words
 from ompb.floor.times import Grid
 from ompb.offline.learning import Plan, learn
-from ompb.rows.inputs import Rows, as_future, as_rows, as_series
+from ompb.rows.inputs import Rows, as_future, as_rows
 from ompb.rows.scaler import LIMIT, Scaler
 from ompb.rows.season import find_season
-from ompb.seam.by_id import forecasters_for, some_of
-from ompb.seam.query import AnyForecaster, Forecaster, quantiles_of
+from ompb.seam.given import Given, each_given
+from ompb.seam.query import AnyForecaster, quantiles_of
 from ompb.seam.sources import Source, Sources, calling, in_parts
 from ompb.settings import Settings
 from ompb.types import Floats
@@ -69,26 +69,9 @@ def calibrate(
     >>> calibrate(ompb.SeasonalProfile(horizon=12, season=24), meters, context=48, horizon=12)["south"]
     Calibrator(1 channel, context 48, horizon 12, season 24, 4 certificate windows, in sample)
     """
-    tables = as_series(sources, "sources")
-    who, when, ahead = (
-        forecasters_for(forecaster, tables),
-        some_of("times", times, tables),
-        some_of("future", future, tables),
-    )
+    given = each_given(forecaster, sources, times, future, "sources")
     order = Order.of(context, horizon, season, unseen, every, options)
-    given = [Given(who[one], table, when[one], ahead[one], f"series {one!r}: ") for one, table in tables.items()]
-    return dict(zip(tables, fit(given, order, progress), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """A series to be learned from, and who forecasts it."""
-
-    forecaster: Forecaster
-    source: Any
-    times: Any
-    future: Any
-    called: str = ""  # what an error says first, where there are other series
+    return dict(zip(given, fit([*given.values()], order, progress), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +104,7 @@ class Series:
     @classmethod
     def of(cls, given: Given, order: Order) -> Series:
         """Read and checked."""
-        rows = as_rows(given.source, "source", given.times)
+        rows = as_rows(given.rows, "source", given.times)
         split = certificate_start(
             len(rows.values), order.unseen, order.settings.certificate_share, order.context + order.horizon
         )

@@ -26,8 +26,8 @@ def learn_and_follow(series: Sequence[Ready], asked: Asked, progress: Progress |
     by = {id(one.parts.by): as_forecaster(one.parts.by) for one in series}  # one that they share stays one
     who = [by[id(one.parts.by)] for one in series]
     calibrators = fit([one.learned(own) for one, own in zip(series, who, strict=True)], asked.order, learning)
-    each = zip(series, who, calibrators, strict=True)
-    runs = follow_each([one.followed(own, calibrator) for one, own, calibrator in each], following)
+    followed = [one.followed(own, asked.order.horizon) for one, own in zip(series, who, strict=True)]
+    runs = follow_each(calibrators, followed, following)
     return [
         Study(
             title=f"{one.table.name}, followed by ompb",

@@ -8,15 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ompb.backtest import Table as Followed
-from ompb.calibrator import Calibrator
 from ompb.errors import OptionError, TooShortError
 from ompb.floor import checks
 from ompb.floor.extras import extra
 from ompb.floor.names import counted
-from ompb.offline.fitting import Given, Order, certificate_start
+from ompb.offline.fitting import Order, certificate_start
 from ompb.rows.inputs import as_rows
 from ompb.rows.phases import Phase
+from ompb.seam.given import Given
 from ompb.seam.query import AnyForecaster, Forecaster
 from ompb.studies.ahead import known_ahead
 from ompb.studies.late import without_late
@@ -101,11 +100,11 @@ class Ready:
         rows = pl.DataFrame(self.table.values[part], schema=list(self.table.channels), orient="row")
         return Given(by, rows, self.table.times[part], None if future is None else future[part], self.called)
 
-    def followed(self, by: Forecaster, calibrator: Calibrator) -> Followed:
+    def followed(self, by: Forecaster, horizon: int) -> Given:
         """What is followed."""
         part, future = self.parts.stream, self.future
-        ahead = None if future is None else future[part.start : part.stop + calibrator.horizon]
-        return Followed(calibrator, by, self.table.values[part], self.table.times[part], ahead, self.called)
+        ahead = None if future is None else future[part.start : part.stop + horizon]
+        return Given(by, self.table.values[part], self.table.times[part], ahead, self.called)
 
     def sentence(self) -> str:
         """How large it is."""
