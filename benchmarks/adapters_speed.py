@@ -86,7 +86,7 @@ def of_lightgbm(world: World, **way: bool) -> Any:
 
     trees = LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1)
     rows, targets = design(world.source, context=world.context, horizon=world.horizon, **way)
-    return trees.fit(rows, targets[:, 0]) if targets.shape[1] == 1 else MultiOutputRegressor(trees).fit(rows, targets)
+    return (trees if targets.ndim == 1 else MultiOutputRegressor(trees)).fit(rows, targets)
 
 
 def of_skforecast(world: World) -> Any:

@@ -44,7 +44,7 @@ class LeastSquares:
 
 def fitted(joint: bool, recursive: bool, *, newest_first: bool = False) -> LeastSquares:
     rows, targets = adapter.design(SOURCE, joint=joint, recursive=recursive, **SIZES)
-    return LeastSquares().fit(rows[:, ::-1] if newest_first else rows, targets)
+    return LeastSquares().fit(rows[:, ::-1] if newest_first else rows, targets.reshape(len(rows), -1))
 
 
 @pytest.mark.parametrize(("joint", "recursive"), WAYS)
@@ -123,7 +123,6 @@ def test_real_libraries_on_a_shifted_stream(name: str, frame: bool) -> None:
     module, kind, options, recursive = REAL[name]
     make = getattr(pytest.importorskip(module), kind)
     rows, targets = adapter.design(SOURCE, recursive=recursive, **SIZES)
-    targets = targets.ravel() if recursive else targets
     if frame:
         pandas = pytest.importorskip("pandas")
         rows = pandas.DataFrame(rows, columns=[f"x{i}" for i in range(CONTEXT)])
@@ -145,8 +144,7 @@ def test_lightgbm_is_asked_by_the_short_way_and_says_the_same(
     lightgbm, multioutput = pytest.importorskip("lightgbm"), pytest.importorskip("sklearn.multioutput")
     rows, targets = adapter.design(SOURCE, joint=joint, recursive=recursive, **SIZES)
     trees = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1)
-    single = targets.shape[1] == 1
-    model = trees.fit(rows, targets[:, 0]) if single else multioutput.MultiOutputRegressor(trees).fit(rows, targets)
+    model = (trees if targets.ndim == 1 else multioutput.MultiOutputRegressor(trees)).fit(rows, targets)
 
     class Long:
         n_features_in_ = rows.shape[1]
@@ -165,5 +163,5 @@ def test_a_predict_of_ones_own_is_asked() -> None:
     parent: Any = lightgbm.LGBMRegressor
     raised = type("Raised", (parent,), {"predict": lambda self, rows: parent.predict(self, rows) + 1000})
     rows, targets = adapter.design(SOURCE, recursive=True, **SIZES)
-    model = raised(n_estimators=5, verbose=-1, n_jobs=1).fit(rows, targets[:, 0])
+    model = raised(n_estimators=5, verbose=-1, n_jobs=1).fit(rows, targets)
     assert (adapter.wrap(model, recursive=True, **SIZES).forecast(QUERY) > 900).all()

@@ -75,6 +75,8 @@ def design(
 ) -> tuple[Floats, Floats]:
     """What such a model is fitted on: rows (m, features) and targets (m, outputs) of all complete windows of a source.
 
+    Targets of a single output are (m,), as regressors of one output want them.
+
     >>> rows, targets = design(np.arange(5.0)[:, None], context=3, horizon=2)
     >>> rows.tolist(), targets.tolist()
     ([[0.0, 1.0, 2.0]], [[3.0, 4.0]])
@@ -84,8 +86,10 @@ def design(
     stretches = stretches[np.isfinite(stretches).all(axis=(1, 2))]
     windows, outcomes = stretches[:, :context], stretches[:, context:]
     if joint:
-        return windows.reshape(len(windows), -1), outcomes.reshape(len(windows), -1)
-    return as_series(windows), as_series(outcomes)
+        rows, targets = (part.reshape(len(part), -1) for part in (windows, outcomes))
+    else:
+        rows, targets = as_series(windows), as_series(outcomes)
+    return rows, targets[:, 0] if targets.shape[1] == 1 else targets
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
