@@ -14,7 +14,7 @@ import ompb
 from ompb import archive
 from ompb.core.members.memory import Memory
 from ompb.errors import ForecasterError, InputError, NotFiniteError, OptionError, TooShortError
-from ompb.offline import fitting, learning
+from ompb.offline import learning, rehearsal
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -83,11 +83,29 @@ def test_they_may_keep_different_spans_and_find_different_seasons() -> None:
     assert_same(together, {one: ompb.Calibrator.fit(last_season, rows, **SIZES) for one, rows in sources.items()})
 
 
+def test_sources_of_different_lengths_are_rehearsed_together_where_no_memory_can_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths = [600, 640, 641, 700, 579, 578, 577]  # of the last two the memory could tell
+    sources = {str(rows): series(seed, rows=rows) for seed, rows in enumerate(lengths)}
+    alone = {one: ompb.Calibrator.fit(last_season, rows, **SIZES, season=SEASON) for one, rows in sources.items()}
+    assert len(spans(alone)) > 1
+    together: list[list[int]] = []
+
+    def counted(tails: list[rehearsal.Tail], *others: Any) -> Any:
+        together.append(sorted(tail.rows for tail in tails))
+        return rehearsal.rehearsed(tails, *others)
+
+    monkeypatch.setattr(learning, "rehearsed", counted)
+    assert_same(ompb.calibrate(last_season, sources, **SIZES, season=SEASON), alone)
+    assert sorted(together) == [[577], [578], [579, 600, 640, 641, 700]]
+
+
 def test_how_many_are_taken_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = fleet(7)
     whole = ompb.calibrate(last_season, sources, **SIZES, season=SEASON)
-    monkeypatch.setattr(fitting, "AT_ONCE", 3)
     monkeypatch.setattr(learning, "AT_ONCE", 2)
+    monkeypatch.setattr(learning, "REHEARSED_AT_ONCE", 3)
     assert_same(ompb.calibrate(last_season, sources, **SIZES, season=SEASON), whole)
 
 

@@ -14,18 +14,15 @@ from ompb.errors import NotFiniteError, TooShortError
 from ompb.floor import checks
 from ompb.floor.names import in_words
 from ompb.floor.times import Grid
-from ompb.offline.learning import Plan, learn
+from ompb.offline.learning import Part, Plan, learn, with_records
 from ompb.rows.inputs import Rows, as_future, as_rows
 from ompb.rows.scaler import LIMIT, Scaler
 from ompb.rows.season import find_season
 from ompb.seam.given import Given, each_given
 from ompb.seam.query import AnyForecaster, quantiles_of
-from ompb.seam.sources import Source, Sources, calling, in_parts
+from ompb.seam.sources import Source, Sources, calling
 from ompb.settings import Settings
 from ompb.types import Floats
-
-# Lanes that are rehearsed at once: enough to share the cost of a row, few enough for their states to fit.
-AT_ONCE = 256
 
 
 def calibrate(
@@ -149,12 +146,14 @@ def fit(given: Sequence[Given], order: Order, progress: Progress | None) -> list
         if progress is not None:
             progress(done, total)
 
+    by_season: dict[int | None, list[Part]] = {}
+    for places in groups.values():
+        sources, plan = Sources(tuple(series[place].source for place in places)), series[places[0]].plan
+        by_season.setdefault(plan.season, []).extend(learn(sources, places, plan, told))
     found: dict[int, Calibrator] = {}
-    for group in groups.values():
-        for places in in_parts(group, AT_ONCE // series[group[0]].source.rows.values.shape[1]):
-            sources = Sources(tuple(series[place].source for place in places))
-            for place, learned in zip(places, learn(sources, series[places[0]].plan, told), strict=True):
-                found[place] = _calibrator(series[place], learned, order)
+    for season, parts in by_season.items():
+        for place, learned in with_records(parts, order.settings, season):
+            found[place] = _calibrator(series[place], learned, order)
     return [found[place] for place in range(len(series))]
 
 

@@ -6,8 +6,9 @@ Nothing of a series depends on the others at its side, not even in its last bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,12 @@ from ompb.core.members.contract import Member
 from ompb.core.members.memory import Memory
 from ompb.core.members.spans import lengths_that_pay, span_lengths
 from ompb.core.mixture import Mixture
+from ompb.core.record import Record
 from ompb.core.source import SourceFit, SourceLearner
 from ompb.core.warnings import SourceSignals, level_span, signal_names
 from ompb.errors import NotFiniteError
 from ompb.live.lanes import taken
-from ompb.offline.rehearsal import rehearsed
+from ompb.offline.rehearsal import Tail, rehearsed
 from ompb.rows.windows import Origins
 from ompb.seam.sources import Batch, Sources, in_parts
 from ompb.settings import Settings
@@ -33,8 +35,9 @@ from ompb.types import Floats
 
 # Learning windows the scales are read off, spread evenly.
 SPREAD = 512
-# Lanes whose windows are looked at together.
-AT_ONCE = 64
+# Lanes whose windows are looked at together, and lanes that are rehearsed at once: enough to share the cost of a row,
+# few enough for their states to fit.
+AT_ONCE, REHEARSED_AT_ONCE = 64, 256
 
 
 @dataclass(frozen=True)
@@ -66,43 +69,61 @@ class Plan:
         return np.asarray(chosen, dtype=np.int64)
 
 
-def learn(sources: Sources, plan: Plan, told: Callable[[int], None]) -> list[SourceFit]:
-    """What each of the series taught; ``told`` hears how many windows were learned from since it was last called."""
+@dataclass(frozen=True)
+class Part:
+    """What some series of one shape, whose memories keep the same spans, taught before any record."""
+
+    places: Sequence[int]  # of the series, among those that were to be learned from
+    tail: Tail
+    judged: NDArray[np.bool_]  # certificate windows that have an outcome: (S, m)
+
+    def alone(self, records: Sequence[Record]) -> Iterator[tuple[int, SourceFit]]:
+        """Place and fit of each of them, with its own certificate windows and its record."""
+        for place, (judged, record) in enumerate(zip(self.judged, records, strict=True)):
+            one = taken(self.tail.fit, len(self.judged), [place])
+            windows = one.windows if judged.all() else one.windows.among(judged)
+            yield self.places[place], replace(one, windows=windows, signals=one.signals._replace(record=record))
+
+
+def learn(sources: Sources, places: Sequence[int], plan: Plan, told: Callable[[int], None]) -> Iterator[Part]:
+    """What series of one shape taught; ``told`` hears how many windows were learned from since it was last called."""
     first = sources.first
     leads, settings = np.arange(first.horizon, dtype=np.float64), plan.settings
     features = FeatureMap.build(leads, plan.season, first.context, settings.basis, settings.profile)
     spans = _spans(sources, plan, features)
-    order: list[int] = []
-    parts: list[Part] = []
     for alike in dict.fromkeys(spans):
-        places = [place for place, one in enumerate(spans) if one == alike]
-        for some in in_parts(places, AT_ONCE // sources.channels):
-            order += some
-            parts.append(_learn_alike(sources.take(some), plan, features, alike, told))
-    records = rehearsed([(part.sources, part.fit) for part in parts], plan.spoken, settings, plan.season)
-    alone = [one for part in parts for one in part.alone()]
-    found = {
-        place: replace(one, signals=one.signals._replace(record=record))
-        for place, one, record in zip(order, alone, records, strict=True)
-    }
-    return [found[place] for place in range(len(sources))]
+        same = [place for place, one in enumerate(spans) if one == alike]
+        for some in in_parts(same, AT_ONCE // sources.channels):
+            own = [places[place] for place in some]
+            yield _learn_alike(sources.take(some), own, plan, features, alike, told)
 
 
-@dataclass(frozen=True)
-class Part:
-    """What some series taught together, before any record."""
+def with_records(parts: Sequence[Part], settings: Settings, season: int | None) -> Iterator[tuple[int, SourceFit]]:
+    """Place and fit of every series, in any order, with the record of a rehearsal: of all whose last rows are alike."""
+    first = parts[0].tail.sources.first
+    longest = max(span_lengths(first.context, season, settings.spans))
+    groups: dict[tuple[object, ...], list[Part]] = {}
+    for part in sorted(parts, key=lambda part: part.tail.spans):  # memories that are alike side by side
+        groups.setdefault(part.tail.shape(longest), []).append(part)
+    for alike in groups.values():
+        for some in _of_lanes(alike, REHEARSED_AT_ONCE):
+            records = iter(rehearsed([part.tail for part in some], settings, season))
+            for part in some:
+                yield from part.alone(list(islice(records, len(part.judged))))
 
-    sources: Sources
-    fit: SourceFit
-    judged: NDArray[np.bool_]  # certificate windows that have an outcome: (S, m)
 
-    def alone(self) -> list[SourceFit]:
-        """What each of them taught, with its own certificate windows."""
-        found = []
-        for place, judged in enumerate(self.judged):
-            one = taken(self.fit, len(self.sources), [place])
-            found.append(one if judged.all() else replace(one, windows=one.windows.among(judged)))
-        return found
+def _of_lanes(parts: Sequence[Part], most: int) -> Iterator[list[Part]]:
+    """Some parts at a time, of at most so many lanes where one part is not more."""
+    some: list[Part] = []
+    lanes = 0
+    for part in parts:
+        more = len(part.judged) * part.tail.sources.channels
+        if some and lanes + more > most:
+            yield some
+            some, lanes = [], 0
+        some.append(part)
+        lanes += more
+    yield some
 
 
 def _spans(sources: Sources, plan: Plan, features: FeatureMap) -> list[tuple[int, ...]]:
@@ -123,7 +144,12 @@ def _learning_rows(sources: Sources, plan: Plan) -> tuple[Floats, Floats]:
 
 
 def _learn_alike(
-    sources: Sources, plan: Plan, features: FeatureMap, spans: tuple[int, ...], told: Callable[[int], None]
+    sources: Sources,
+    places: Sequence[int],
+    plan: Plan,
+    features: FeatureMap,
+    spans: tuple[int, ...],
+    told: Callable[[int], None],
 ) -> Part:
     """What series taught whose memories keep the same spans."""
     settings, channels, context = plan.settings, sources.channels, sources.first.context
@@ -158,7 +184,7 @@ def _learn_alike(
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], known, level_span(plan.season, context), len(names))
     fit = SourceFit(features, members, learner.base_variance(), usual, windows, scales, signals)
-    return Part(sources, fit, judged)
+    return Part(places, Tail(sources, plan.spoken, fit), judged)
 
 
 @dataclass(frozen=True)

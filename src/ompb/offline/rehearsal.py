@@ -5,10 +5,10 @@ It may look at the certificate windows: no forecast and no certificate depends o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ompb.live.lanes import joined, taken
 from ompb.rows.windows import Origins
 from ompb.seam.sources import Sources
 from ompb.settings import Settings
+from ompb.types import Floats
 
 # Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
 REHEARSED = (BLOCKS + 2) * BLOCK
@@ -75,15 +76,64 @@ class Memories(Memory):
         return Usual(np.concatenate(spreads))
 
 
-def rehearsed(
-    parts: Sequence[tuple[Sources, SourceFit]], spoken: Origins, settings: Settings, season: int | None
-) -> list[Record]:
-    """The record of each series, part after part: series of one shape, whose memories may keep different spans."""
-    sources = Sources(tuple(source for group, _ in parts for source in group.each))
-    fitted = _side_by_side([fit for _, fit in parts])
-    rules = online_rules(fitted, replace(settings, certificate=False), sources.channels, season)
-    record = rehearsed_record(rules, sources, spoken, max(sources.first.context, rules.mixture.reach))
-    return [taken(record, len(sources), [place]) for place in range(len(sources))]
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """The last rows of series of one shape, and what these series taught."""
+
+    sources: Sources
+    spoken: Origins  # where the forecaster speaks
+    fit: SourceFit
+
+    @property
+    def rows(self) -> int:
+        """T."""
+        return len(self.sources.first.rows.values)
+
+    @property
+    def first(self) -> int:
+        """The first row that is rehearsed, with as much of a window before it as there is."""
+        source = self.sources.first
+        return max(source.context - 1, self.rows - source.horizon - REHEARSED)
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Lengths of memory that the series keep."""
+        memory = next((member for member in self.fit.members if isinstance(member, Memory)), None)
+        return () if memory is None else _lengths(memory)
+
+    def shape(self, longest: int) -> tuple[object, ...]:
+        """What tails have in common that are rehearsed together, where a memory may have ``longest`` rows.
+
+        Sources may be longer or shorter, as long as no memory can tell.
+        """
+        origins = self.spoken[self.spoken >= self.first] - self.rows
+        can_tell = self.first + 1 < longest
+        return self.sources.channels, self.first - self.rows, self.rows if can_tell else None, origins.tobytes()
+
+    def lanes(self, reach: int) -> tuple[Floats, Floats]:
+        """Rows (N, R) as they are, and filled ones (N, reach + R - 1), of which the newest of row r are r .. r + reach.
+
+        Rows are counted from the first one.
+        """
+        measured = self.sources.measured.reshape(-1, self.rows)
+        return measured[:, self.first :], self.sources.before(reach)[:, self.first + 1 :]
+
+    def bases(self) -> Iterator[tuple[Origins, Floats]]:
+        """Blocks of origins, counted from the first row, and base forecasts (N, n, H) at them."""
+        for origins, base in self.sources.bases(self.spoken[self.spoken >= self.first]):
+            yield origins - self.first, base
+
+
+def rehearsed(tails: Sequence[Tail], settings: Settings, season: int | None) -> list[Record]:
+    """The record of each series, tail after tail; these have one shape, and their memories may keep different spans.
+
+    Those that keep the same are best side by side.
+    """
+    fitted, channels = _side_by_side([tail.fit for tail in tails]), tails[0].sources.channels
+    rules = online_rules(fitted, replace(settings, certificate=False), channels, season)
+    record = rehearsed_record(rules, tails, max(tails[0].sources.first.context, rules.mixture.reach))
+    series = sum(len(tail.sources) for tail in tails)
+    return [taken(record, series, [place]) for place in range(series)]
 
 
 def _side_by_side(fits: Sequence[SourceFit]) -> SourceFit:
@@ -92,9 +142,8 @@ def _side_by_side(fits: Sequence[SourceFit]) -> SourceFit:
     usual: Any = None
     for same in zip(*(fit.members for fit in fits), strict=True):
         if isinstance(same[0], Memory):
-            memories = Memories.of(same)
+            memories, usual = _memories(same, [fit.usual for fit in fits if fit.usual is not None])
             members.append(memories)
-            usual = memories.usual([fit.usual for fit in fits if fit.usual is not None])
         else:
             members.append(joined(same))
     return replace(
@@ -107,20 +156,30 @@ def _side_by_side(fits: Sequence[SourceFit]) -> SourceFit:
     )
 
 
-def rehearsed_record(rules: Online, sources: Sources, spoken: Origins, reach: int) -> Record:
+def _memories(each: Sequence[Memory], usual: Sequence[Usual]) -> tuple[Memories, Usual]:
+    """All memories, neighbours that keep the same spans as one, and what is usual of them."""
+    alike = [list(group) for _, group in groupby(range(len(each)), lambda place: _lengths(each[place]))]
+    memories = Memories.of([joined([each[place] for place in group]) for group in alike])
+    return memories, memories.usual([joined([usual[place] for place in group]) for group in alike])
+
+
+def _lengths(memory: Memory) -> tuple[int, ...]:
+    return tuple(span.rows for span in memory.spans)
+
+
+def rehearsed_record(rules: Online, tails: Sequence[Tail], reach: int) -> Record:
     """That of a stream over the last rows of all series."""
-    last = len(sources.first.rows.values) - sources.first.horizon
-    first = max(sources.first.context - 1, last - REHEARSED)
-    values = np.ascontiguousarray(sources.measured.reshape(-1, sources.measured.shape[-1]).T)
-    before = sources.before(reach)
-    state, row = rules.start(), first
-    for origins, base in sources.bases(spoken[spoken >= first]):
-        for place, origin in enumerate(origins.tolist()):
+    measured, filled = (np.concatenate(part) for part in zip(*(tail.lanes(reach) for tail in tails), strict=True))
+    values, known = np.ascontiguousarray(measured.T), tails[0].first + 1
+    state, row = rules.start(), 0
+    for blocks in zip(*(tail.bases() for tail in tails), strict=True):
+        base = np.concatenate([said for _, said in blocks])
+        for place, origin in enumerate(blocks[0][0].tolist()):
             while row <= origin:  # those between, at which the forecaster is silent
-                state = rules.reveal(state, row - first, values[row], state.guard)
+                state = rules.reveal(state, row, values[row], state.guard)
                 if row < origin:
-                    state = rules.pass_over(state, row - first)
+                    state = rules.pass_over(state, row)
                 row += 1
-            newest = before[:, origin + 1 : origin + 1 + reach]
-            _, state = rules.issue(state, origin - first, newest, base[:, place], origin + 1)
+            newest = filled[:, origin : origin + reach]
+            _, state = rules.issue(state, origin, newest, base[:, place], known + origin)
     return state.warnings.record.whole_blocks()
