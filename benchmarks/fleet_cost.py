@@ -39,10 +39,10 @@ def load(rows: int, series: int, seed: int) -> Floats:
     return np.asarray(np.sin(2 * np.pi * hours / SEASON + np.arange(series)) + walk + 0.2 * rng.normal(size=walk.shape))
 
 
-def fitted(horizon: int) -> tuple[ompb.Calibrator, ompb.Ridge]:
+def fitted(horizon: int, **options: Any) -> tuple[ompb.Calibrator, ompb.Ridge]:
     source = load(SOURCE, 1, seed=0)
     forecaster = ompb.Ridge.fit(source, CONTEXT, horizon)
-    cal = ompb.Calibrator.fit(forecaster, source, context=CONTEXT, horizon=horizon, season=SEASON)
+    cal = ompb.Calibrator.fit(forecaster, source, context=CONTEXT, horizon=horizon, season=SEASON, **options)
     return cal, forecaster
 
 

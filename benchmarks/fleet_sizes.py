@@ -2,8 +2,9 @@
 
     OMP_NUM_THREADS=1 python benchmarks/fleet_sizes.py [--out results/fleet-cost.md]
 
-Measured: rows a second of a processor, by the size of a shard, and bytes of a series in memory and in a snapshot. The
-rest is arithmetic: memory = series x bytes, processors = series x rows a second of each / rows a second of a processor.
+Measured: rows a second of a processor, by the size of a shard, and bytes of a series in memory and in a snapshot, by
+horizon, type of numbers and how late a row may be. The rest is arithmetic: memory = series x bytes, processors =
+series x rows a second of each / rows a second of a processor.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fleet_cost import CONTEXT, fitted, kilobytes, load, seconds
 
 SHARDS = (100, 300, 1000)
 SERIES = (10**3, 10**4, 10**5, 10**6)
+PATIENCE, DTYPES, HORIZONS = (8, 32, 96), ("float64", "float32"), (24, 96)
 PACES = {"hour": 3600, "15 minutes": 900, "minute": 60, "second": 1}  # seconds between the rows of a series
 
 
@@ -54,7 +56,16 @@ def measure(size: int, horizon: int, ticks: int) -> Measured:
     return Measured(size, size / spent, kilobytes(fleet), file, save, restore)
 
 
-def page(found: list[Measured], horizon: int) -> str:
+def weights() -> list[str]:
+    """Kilobytes of a series by horizon and type of numbers, one column for each patience."""
+    lines = []
+    for horizon, dtype in itertools.product(HORIZONS, DTYPES):
+        fleets = (ompb.Fleet(fitted(horizon, patience=rows)[0], None, ["one"], dtype=dtype) for rows in PATIENCE)
+        lines.append(f"| {horizon} | {dtype} | " + " | ".join(f"{kilobytes(fleet):.0f}" for fleet in fleets) + " |")
+    return lines
+
+
+def page(found: list[Measured], horizon: int, weighed: list[str]) -> str:
     best = max(found, key=lambda one: one.rate)
     here = [
         f"| {one.size:,} | {one.rate:,.0f} | {one.memory:.1f} | {one.file:.1f} | {one.save:.2f} | {one.load:.2f} |"
@@ -80,6 +91,12 @@ Made by `python benchmarks/fleet_sizes.py --out results/fleet-cost.md`.
 |---|---|---|---|---|---|
 {chr(10).join(here)}
 
+What a series weighs is what its outcomes may still be late for, and how many leads wait for theirs. KB in memory:
+
+| horizon | numbers | {" | ".join(f"patience {rows}" for rows in PATIENCE)} |
+|---|---|{"---|" * len(PATIENCE)}
+{chr(10).join(weighed)}
+
 ## On paper
 
 With shards of {best.size:,}; the forecaster's own needs come on top.
@@ -102,7 +119,7 @@ def main() -> None:
     options.add_argument("--ticks", type=int, default=256)
     options.add_argument("--out", type=Path)
     chosen = options.parse_args()
-    text = page([measure(size, chosen.horizon, chosen.ticks) for size in SHARDS], chosen.horizon)
+    text = page([measure(size, chosen.horizon, chosen.ticks) for size in SHARDS], chosen.horizon, weights())
     if chosen.out is not None:
         chosen.out.write_text(text, encoding="utf-8")
     print(text)

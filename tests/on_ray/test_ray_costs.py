@@ -10,7 +10,7 @@ from ray_cost import Clock, Cost
 
 def test_what_so_many_series_need_is_what_one_needs_times_their_number() -> None:
     slow = Measured(100, 20_000.0, 128.0, 64.0, 0.1, 0.2)
-    page = fleet_sizes.page([slow, slow._replace(size=300, rate=50_000.0)], horizon=24)
+    page = fleet_sizes.page([slow, slow._replace(size=300, rate=50_000.0)], 24, ["| 24 | float64 | 1 | 2 | 3 |"])
     assert "| 100 | 20,000 | 128.0 | 64.0 | 0.10 | 0.20 |" in page
     assert "With shards of 300;" in page
     million = next(line for line in page.splitlines() if line.startswith("| 1,000,000 |"))
