@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from ompb.rows.windows import complete_starts
 from ompb.types import Floats
 
 HELD_OUT = 0.1  # share of the rows, where training may stop early
+WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"  # without it cuBLAS may choose another order of addition the next time
 
 Progress: TypeAlias = Callable[[int, int], object]
 
@@ -41,7 +43,8 @@ def train(
     """Train a backbone on source rows (T, C), an array or frame, in the user's units.
 
     Rows are standardised with the source mean and population standard deviation; stretches of context + horizon
-    rows with a NaN are left out. On a CPU the seed decides the result, and the caller's random state is untouched.
+    rows with a NaN are left out. The seed decides the result on one kind of machine with one release of torch, on a
+    GPU as far as torch has kernels that repeat themselves; the caller's random state is untouched.
     ``progress(done, total)`` is called after every batch. With a ``checkpoint`` path the state is written after every
     epoch; a later call with the same arguments goes on from there and ends, on a CPU, in the same bits as if never
     stopped. Raises ``FormatError`` if that file belongs to another training, ``ForecasterError`` if the loss is not
@@ -86,7 +89,7 @@ def _trained(
     starts = _Starts.of(rows, config, training.patience is not None)
     header = {**describe(config, training, scaler), "windows": len(starts.learned)}
     saved = None if checkpoint is None else _saved_state(checkpoint, header)
-    with own_random_state(training.seed, device), _tf32(device):
+    with own_random_state(training.seed, device), _fast_and_repeatable(device):
         run = _Run(build(config) if saved is None and weights is None else blank(config), training, device)
         if saved is not None:
             run.resume(*saved)
@@ -253,15 +256,20 @@ def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
-def _tf32(device: torch.device) -> Iterator[None]:
-    """Fast matrix products on a GPU; a CPU is left alone."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
+def _fast_and_repeatable(device: torch.device) -> Iterator[None]:
+    """Fast matrix products on a GPU, and kernels that add up in the same order every time; a CPU is left alone."""
+    if device.type != "cuda":
+        yield
+        return
+    os.environ.setdefault(WORKSPACE, ":4096:8")
+    precision, mode = torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode()
+    torch.set_float32_matmul_precision("high")
+    torch.set_deterministic_debug_mode("warn")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(precision)
+        torch.set_deterministic_debug_mode(mode)
 
 
 def _saved_state(path: PathLike, header: Header) -> tuple[Header, dict[str, Tensor]] | None:
