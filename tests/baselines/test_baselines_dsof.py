@@ -100,7 +100,7 @@ def test_a_missing_cell_is_no_target(world: World) -> None:
     made = Dsof.start(world.task(), QUICK)
     teacher, student = copy.deepcopy(made.teacher), copy.deepcopy(made.student)
     made.step(first)
-    made.step(Snapshot(second.origin, row, second.window, second.base, ()))
+    made.step(Snapshot(second.origin, row, second.window, second.base, first.labels))
     with torch.no_grad():
         past, newest = (teacher(single(snapshot.window)[None])[0] for snapshot in (first, second))
     target = torch.cat([single(row)[None], newest[:-1]])

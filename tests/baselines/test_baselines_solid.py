@@ -218,7 +218,8 @@ def test_full_ring_keeps_the_newest(world: World) -> None:
     for origin in range(11):
         shape = (HORIZON, CHANNELS)
         pool.add(Pair(origin, np.full((CONTEXT, CHANNELS), float(origin)), np.zeros(shape), np.full(shape, origin)))
-    present = Snapshot(20, np.zeros(CHANNELS), np.full((CONTEXT, CHANNELS), 8.9), np.zeros((HORIZON, CHANNELS)), ())
+    none = next(iter(world.snapshots())).labels
+    present = Snapshot(20, np.zeros(CHANNELS), np.full((CONTEXT, CHANNELS), 8.9), np.zeros((HORIZON, CHANNELS)), none)
     retrieved = pool.retrieve(present)
     assert retrieved is not None
     windows, outcomes = retrieved

@@ -44,8 +44,8 @@ class Bias:
 
     def step(self, snapshot: Snapshot) -> Prediction:
         self.steps += 1
-        for label in snapshot.labels:
-            self.bias[label.leads] += self.rate * (label.residual - self.bias[label.leads])
+        labels = snapshot.labels
+        self.bias[labels.leads] += self.rate * (labels.residual - self.bias[labels.leads])
         return Prediction(snapshot.base + self.bias + self.offset)
 
 

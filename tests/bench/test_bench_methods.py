@@ -87,12 +87,12 @@ def test_snapshots_show_rows_windows_and_labels(world: SimpleNamespace, protocol
         np.testing.assert_array_equal(snapshot.row, world.stream[t])
         np.testing.assert_array_equal(snapshot.window, world.stream[t - CONTEXT + 1 : t + 1])
         np.testing.assert_allclose(snapshot.base, world.forecaster(snapshot.window[None])[0], rtol=1e-12)
-        for label, shown in zip(snapshot.labels, clock.revealed(t), strict=True):
-            leads = range(shown.first_lead, shown.last_lead + 1)
-            base = world.base[shown.origin - CONTEXT + 1]
-            assert (label.origin, [*range(HORIZON)[label.leads]]) == (shown.origin, [lead - 1 for lead in leads])
-            np.testing.assert_array_equal(label.values, [world.stream[shown.origin + lead] for lead in leads])
-            np.testing.assert_array_equal(label.base, [base[lead - 1] for lead in leads])
+        shown, labels = clock.revealed(t), snapshot.labels
+        assert len(labels) == len(shown.leads)
+        for place, (origin, lead) in enumerate(zip(*shown, strict=True)):
+            assert (labels.origins[place], labels.leads[place]) == (origin, lead - 1)
+            np.testing.assert_array_equal(labels.values[place], world.stream[origin + lead])
+            np.testing.assert_array_equal(labels.base[place], world.base[origin - CONTEXT + 1, lead - 1])
     assert origins == list(range(CONTEXT - 1, ROWS - HORIZON))
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ompb.bench.contract import Prediction, Snapshot
+from ompb.bench.contract import Labels, Prediction, Snapshot
 from ompb.bench.steps import StepLog
 from ompb.errors import OptionError
 
 
 def add(log: StepLog, origin: int, **signals: float) -> None:
-    nothing = np.zeros((2, 1))
-    log.add(
-        Snapshot(origin, nothing[0], nothing, nothing, ()), Prediction(nothing, signals=signals), nothing, (1.0, 2.0)
-    )
+    nothing, places = np.zeros((2, 1)), np.zeros(0, dtype=np.intp)
+    labels = Labels(places, places, nothing[:0], nothing[:0])
+    snapshot = Snapshot(origin, nothing[0], nothing, nothing, labels)
+    log.add(snapshot, Prediction(nothing, signals=signals), nothing, (1.0, 2.0))
 
 
 def test_signals_stand_beside_the_errors() -> None:

@@ -35,8 +35,8 @@ class Toy:
     residual: Any = 0.0
 
     def step(self, snapshot: Snapshot) -> Prediction:
-        for label in snapshot.labels:
-            self.residual += 0.1 * (float(np.nan_to_num(label.residual).mean()) - self.residual)
+        for residual in snapshot.labels.residual:
+            self.residual += 0.1 * (float(np.nan_to_num(residual).mean()) - self.residual)
         return Prediction(snapshot.base + self.residual)
 
 
@@ -129,8 +129,8 @@ class Peeking(Toy):
 
 class Fragile(Toy):
     def step(self, snapshot: Snapshot) -> Prediction:
-        for label in snapshot.labels:
-            self.residual = self.residual + label.residual.mean()
+        for residual in snapshot.labels.residual:
+            self.residual = self.residual + residual.mean()
         return Prediction(snapshot.base + self.residual)
 
 

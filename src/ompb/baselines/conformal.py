@@ -11,21 +11,18 @@ channel, level and expert, in this order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.bench.contract import SCORED_LEVELS, Method, Prediction, Snapshot, Task
+from ompb.bench.contract import SCORED_LEVELS, Issued, Labels, Method, Prediction, Snapshot, Task
 from ompb.bench.methods import method
-from ompb.bench.protocols import delay_of
+from ompb.bench.protocols import Clock
 from ompb.errors import TooShortError
 from ompb.floor import checks
 from ompb.rows.windows import outcomes_at
 from ompb.types import Floats
-
-Number = TypeVar("Number", np.float64, np.intp)
 
 TARGETS = 1 - np.asarray(SCORED_LEVELS)  # alpha: the share that may lie outside
 ROUNDING = 1e-9  # a level this close to a step of the empirical quantile is on it
@@ -157,29 +154,6 @@ def replaced(ordered: Floats, old: Floats, new: Floats) -> Floats:
     return np.asarray(np.maximum(before, np.minimum(after, new[..., None])))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Revealed:
-    """The labels of a snapshot together: every protocol shows a lead at most once in a snapshot."""
-
-    leads: NDArray[np.intp]  # (n,)
-    scores: Floats  # (n, C)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Revealed:
-        """Put them together, in the order of the labels."""
-        leads = np.concatenate([np.arange(label.leads.start, label.leads.stop) for label in snapshot.labels])
-        return cls(leads, np.abs(np.concatenate([label.residual for label in snapshot.labels])))
-
-
-def collect(issued: dict[int, NDArray[Number]], snapshot: Snapshot) -> NDArray[Number]:
-    """What had been issued of the leads that a snapshot shows, (n, ...); origins that are complete are dropped."""
-    parts = [issued[label.origin][label.leads] for label in snapshot.labels]
-    for label in snapshot.labels:
-        if label.leads.stop == len(snapshot.base):  # every protocol shows leads in order
-            del issued[label.origin]
-    return np.concatenate(parts)
-
-
 def surround(base: Floats, half: Floats, calibration: Calibration, *, whole_line: bool) -> Prediction:
     """The forecast with the intervals of half widths (H, C, levels); an empty one is shown as the point itself."""
     largest = np.inf if whole_line else calibration.ordered[..., -1:]
@@ -198,27 +172,29 @@ class Aci:
     settings: AciSettings
     calibration: Calibration
     alpha: Floats  # alpha_t: (H, C, levels)
-    issued: dict[int, Floats] = field(default_factory=dict)  # half widths (H, C, levels) by origin
+    issued: Issued  # half widths (H, C, levels)
 
     @classmethod
     def start(cls, task: Task, settings: AciSettings) -> Aci:
         """At alpha_1 = alpha, with the scores of the source."""
         calibration = Calibration.start(task, settings.window)
-        return cls(settings, calibration, np.tile(TARGETS, (*calibration.count.shape, 1)))
+        issued = Issued(Clock(task.protocol, task.horizon).pending)
+        return cls(settings, calibration, np.tile(TARGETS, (*calibration.count.shape, 1)), issued)
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become visible, then put intervals around the base forecast."""
-        if snapshot.labels:
-            self._learn(Revealed.of(snapshot), collect(self.issued, snapshot))
+        if len(snapshot.labels):
+            self._learn(snapshot.labels)
         half = self.calibration.quantile(1 - self.alpha)
-        self.issued[snapshot.origin] = half
+        self.issued.put(snapshot.origin, half)
         return surround(snapshot.base, half, self.calibration, whole_line=self.settings.whole_line)
 
-    def _learn(self, shown: Revealed, half: Floats) -> None:
-        score = shown.scores[..., None]
-        missed = score > half  # (n, C, levels)
-        self.alpha[shown.leads] += self.settings.step * np.where(np.isnan(score), 0.0, TARGETS - missed)
-        self.calibration.add(shown.leads, shown.scores)
+    def _learn(self, labels: Labels) -> None:
+        scores = np.abs(labels.residual)
+        score = scores[..., None]
+        missed = score > self.issued.of(labels)  # (n, C, levels)
+        self.alpha[labels.leads] += self.settings.step * np.where(np.isnan(score), 0.0, TARGETS - missed)
+        self.calibration.add(labels.leads, scores)
 
 
 @dataclass
@@ -241,43 +217,41 @@ class Dtaci:
     eta: Floats  # (levels, 1)
     alphas: Floats  # alpha^i_t: (H, C, levels, K)
     weights: Floats  # p_i: (H, C, levels, K)
-    issued: dict[int, Floats] = field(default_factory=dict)  # alphas by origin
-    counts: dict[int, NDArray[np.intp]] = field(default_factory=dict)  # scores that had been written, (H, C), by origin
+    issued: Issued  # alphas
+    counts: Issued  # scores that had been written, (H, C)
 
     @classmethod
     def start(cls, task: Task, settings: DtaciSettings) -> Dtaci:
         """Every expert at alpha, all with one weight, with the scores of the source."""
-        lag = delay_of(task.protocol, task.horizon) or task.horizon
+        lag = Clock(task.protocol, task.horizon).pending
         calibration = Calibration.start(task, settings.window, lag)
         experts = len(settings.steps)
         alphas = np.tile(TARGETS[:, None], (*calibration.count.shape, 1, experts))
         eta = learning_rate(TARGETS, settings.interval, experts)[:, None]
-        return cls(settings, calibration, eta, alphas, np.full_like(alphas, 1 / experts))
+        return cls(settings, calibration, eta, alphas, np.full_like(alphas, 1 / experts), Issued(lag), Issued(lag))
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Learn what has become visible, then put intervals around the base forecast."""
-        if snapshot.labels:
-            shown = Revealed.of(snapshot)
-            counts = collect(self.counts, snapshot)
-            beta = self.calibration.least_share(shown.leads, shown.scores, counts)
-            self._learn(shown, beta[..., None, None], collect(self.issued, snapshot))
-        self.issued[snapshot.origin] = self.alphas.copy()
-        self.counts[snapshot.origin] = self.calibration.count.copy()
+        if len(snapshot.labels):
+            self._learn(snapshot.labels)
+        self.issued.put(snapshot.origin, self.alphas)
+        self.counts.put(snapshot.origin, self.calibration.count)
         half = self.calibration.quantile(1 - (self.weights * self.alphas).sum(axis=3))
         return surround(snapshot.base, half, self.calibration, whole_line=self.settings.whole_line)
 
-    def _learn(self, shown: Revealed, beta: Floats, chosen: Floats) -> None:
-        """Learn from beta (n, C, 1, 1) what the experts had chosen, (n, C, levels, K)."""
+    def _learn(self, labels: Labels) -> None:
+        scores, leads = np.abs(labels.residual), labels.leads
+        beta = self.calibration.least_share(leads, scores, self.counts.of(labels))  # (n, C)
         target, sigma = TARGETS[:, None], 1 / (2 * self.settings.interval)
-        known = ~np.isnan(shown.scores)[..., None, None]
-        gap = beta - chosen
+        known = ~np.isnan(scores)[..., None, None]
+        gap = beta[..., None, None] - self.issued.of(labels)  # (n, C, levels, K)
         loss = target * gap - np.minimum(0.0, gap)
-        raw = self.weights[shown.leads] * np.exp(-self.eta * loss)
+        raw = self.weights[leads] * np.exp(-self.eta * loss)
         mixed = (1 - sigma) * raw / raw.sum(axis=3, keepdims=True) + sigma / len(self.settings.steps)
-        self.weights[shown.leads] = np.where(known, mixed, self.weights[shown.leads])
+        self.weights[leads] = np.where(known, mixed, self.weights[leads])
         moved = np.asarray(self.settings.steps) * (target - (gap <= ROUNDING))
-        self.alphas[shown.leads] += np.where(known, moved, 0.0)
-        self.calibration.add(shown.leads, shown.scores)
+        self.alphas[leads] += np.where(known, moved, 0.0)
+        self.calibration.add(leads, scores)
 
 
 def learning_rate(target: Floats, interval: int, experts: int) -> Floats:

@@ -27,17 +27,24 @@ SCORED_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Label:
-    """Leads of one origin's outcome that have become visible, with the base forecast of them."""
+class Labels:
+    """Outcomes that have become visible together, one line for each, with the base forecasts of them.
 
-    origin: int
-    leads: slice  # places among the H leads, from 0
-    values: Floats  # (leads, C)
-    base: Floats  # (leads, C)
+    Every protocol shows the leads of an origin in order, and a lead at most once in a snapshot: so what is kept by lead
+    is changed for all of them at once by ``kept[labels.leads] += ...``.
+    """
+
+    origins: NDArray[np.intp]  # (n,), oldest first
+    leads: NDArray[np.intp]  # (n,), places among the H leads, from 0
+    values: Floats  # (n, C)
+    base: Floats  # (n, C)
+
+    def __len__(self) -> int:
+        return len(self.origins)
 
     @property
     def residual(self) -> Floats:
-        """What the forecaster should have added, (leads, C)."""
+        """What the forecaster should have added, (n, C)."""
         return self.values - self.base
 
 
@@ -49,7 +56,7 @@ class Snapshot:
     row: Floats  # (C,), the newest
     window: Floats  # (context, C), which ends in it
     base: Floats  # (H, C), the forecaster's own forecast of the rows to come
-    labels: tuple[Label, ...]  # newly visible, oldest origin first
+    labels: Labels  # newly visible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,15 +128,9 @@ def snapshots(
     """
     for place in range(len(base)):
         origin = context - 1 + place
-        labels = tuple(
-            Label(
-                shown.origin,
-                leads := slice(shown.first_lead - 1, shown.last_lead),
-                rows[shown.origin + shown.first_lead : shown.origin + shown.last_lead + 1],
-                np.asarray(base[shown.origin - context + 1, leads], dtype=np.float64),
-            )
-            for shown in clock.revealed(origin)
-        )
+        origins, leads = clock.revealed(origin)
+        said = np.asarray(base[origins - context + 1, leads - 1], dtype=np.float64)
+        labels = Labels(origins, leads - 1, rows[origins + leads], said)
         window = filled[origin + 1 - context : origin + 1]
         yield Snapshot(origin, rows[origin], window, np.asarray(base[place], dtype=np.float64), labels)
 
@@ -145,21 +146,41 @@ class Pair:
 
 
 @dataclass(slots=True)
+class Issued:
+    """What was said of every lead at each of the newest origins, where their labels find it again."""
+
+    pending: int  # origins that wait for the end of their outcome at once
+    ring: NDArray[Any] | None = None  # (pending, H, ...), by origin; None before the first
+
+    def put(self, origin: int, said: NDArray[Any]) -> None:
+        """Keep a copy of what is said, (H, ...), in place of what was said ``pending`` origins ago."""
+        if self.ring is None:
+            self.ring = np.empty((self.pending, *said.shape), said.dtype)
+        self.ring[origin % self.pending] = said
+
+    def of(self, labels: Labels) -> NDArray[Any]:
+        """What was said of the labels, (n, ...)."""
+        assert self.ring is not None  # there is no label before the first forecast
+        return np.asarray(self.ring[labels.origins % self.pending, labels.leads])
+
+
+@dataclass(slots=True)
 class Pairs:
     """Puts labels together until an origin's outcome is complete, for learners of whole pairs."""
 
     horizon: int
     windows: dict[int, Floats] = field(default_factory=dict)  # of the origins that are not complete
-    labels: dict[int, list[Label]] = field(default_factory=dict)
+    parts: Floats | None = None  # base and values of those shown in part, (2, H, H, C), by origin and lead
 
     def completed(self, snapshot: Snapshot) -> list[Pair]:
         """The pairs that this snapshot completes, oldest first; call it with every snapshot."""
         self.windows[snapshot.origin] = snapshot.window
-        whole = []
-        for label in snapshot.labels:
-            self.labels.setdefault(label.origin, []).append(label)
-            if label.leads.stop == self.horizon:  # every protocol shows leads in order
-                parts = self.labels.pop(label.origin)
-                base, outcome = (np.concatenate([getattr(p, what) for p in parts]) for what in ("base", "values"))
-                whole.append(Pair(label.origin, self.windows.pop(label.origin), base, outcome))
-        return whole
+        labels = snapshot.labels
+        if self.parts is None:
+            self.parts = np.empty((2, self.horizon, *snapshot.base.shape))
+        # leads of an origin come all at once, or one with each of H rows: H origins are shown in part at most
+        self.parts[:, labels.origins % self.horizon, labels.leads] = labels.base, labels.values
+        ended = labels.origins[labels.leads == self.horizon - 1].tolist()
+        return [
+            Pair(origin, self.windows.pop(origin), *self.parts[:, origin % self.horizon].copy()) for origin in ended
+        ]

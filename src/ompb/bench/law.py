@@ -11,11 +11,12 @@ a forecast, and it knows no more than the method does.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from ompb.bench.contract import Prediction, Snapshot, Task
+from ompb.bench.contract import Issued, Labels, Prediction, Snapshot, Task
+from ompb.bench.protocols import Clock
 from ompb.rows.windows import sliding
 from ompb.types import Floats
 
@@ -30,30 +31,29 @@ class OwnErrors:
 
     squares: Floats  # n_0 v + sum of e^2: (H, C)
     counts: Floats  # n_0 + n: (H, C)
-    issued: dict[int, Floats] = field(default_factory=dict)  # means by origin, until the last lead is revealed
+    issued: Issued  # means
 
     @classmethod
     def start(cls, task: Task) -> OwnErrors:
         """With the source's errors alone."""
         variance = _source_variance(task)
-        return cls(SOURCE_WINDOWS * variance, np.full_like(variance, SOURCE_WINDOWS))
+        issued = Issued(Clock(task.protocol, task.horizon).pending)
+        return cls(SOURCE_WINDOWS * variance, np.full_like(variance, SOURCE_WINDOWS), issued)
 
     def around(self, prediction: Prediction, snapshot: Snapshot) -> Prediction:
         """The prediction with a law: its own if it has one. Call it with every snapshot, in turn."""
-        self._hear(snapshot)
-        self.issued[snapshot.origin] = prediction.mean
+        if len(snapshot.labels):
+            self._hear(snapshot.labels)
+        self.issued.put(snapshot.origin, prediction.mean)
         if prediction.sd is not None or prediction.intervals is not None:
             return prediction
         return dataclasses.replace(prediction, sd=np.maximum(np.sqrt(self.squares / self.counts), SMALLEST))
 
-    def _hear(self, snapshot: Snapshot) -> None:
-        for label in snapshot.labels:
-            error = label.values - self.issued[label.origin][label.leads]
-            known = ~np.isnan(error)
-            self.squares[label.leads] += np.where(known, error, 0.0) ** 2
-            self.counts[label.leads] += known
-            if label.leads.stop == len(self.squares):  # every protocol shows leads in order
-                del self.issued[label.origin]
+    def _hear(self, labels: Labels) -> None:
+        error = labels.values - self.issued.of(labels)
+        known = ~np.isnan(error)
+        self.squares[labels.leads] += np.where(known, error, 0.0) ** 2
+        self.counts[labels.leads] += known
 
 
 def _source_variance(task: Task) -> Floats:

@@ -180,9 +180,9 @@ class _Bias:
     bias: Floats  # (H, C)
 
     def step(self, snapshot: Snapshot) -> Prediction:
-        for label in snapshot.labels:
-            surprise = label.residual - self.bias[label.leads]
-            self.bias[label.leads] += self.settings.rate * np.where(np.isnan(surprise), 0.0, surprise)
+        labels = snapshot.labels
+        surprise = labels.residual - self.bias[labels.leads]
+        self.bias[labels.leads] += self.settings.rate * np.where(np.isnan(surprise), 0.0, surprise)
         return Prediction(snapshot.base + self.bias)
 
 

@@ -16,6 +16,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ompb.floor import checks
 
@@ -23,13 +27,11 @@ HONEST, FULL, ONE_STEP = "honest", "full", "one-step"
 ACCEPTED = (HONEST, FULL, "delay=D (D from 1)", ONE_STEP)
 
 
-@dataclass(frozen=True, slots=True)
-class Revealed:
-    """Leads ``first_lead`` to ``last_lead`` (from 1, both included) of an origin's outcome, as they become visible."""
+class Revealed(NamedTuple):
+    """Origins, oldest first, and leads of them, from 1, whose outcomes become visible together. No lead comes twice."""
 
-    origin: int
-    first_lead: int
-    last_lead: int
+    origins: NDArray[np.intp]  # (n,)
+    leads: NDArray[np.intp]  # (n,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Clock:
     """Hands out every label once, when its protocol allows it. Origins count rows; ``first`` is the first of them.
 
     >>> Clock("honest", horizon=2).revealed(5)
-    [Revealed(origin=3, first_lead=2, last_lead=2), Revealed(origin=4, first_lead=1, last_lead=1)]
+    Revealed(origins=array([3, 4]), leads=array([2, 1]))
     >>> Clock("one-step", horizon=2).revealed(5)
-    [Revealed(origin=4, first_lead=1, last_lead=2)]
+    Revealed(origins=array([4, 4]), leads=array([1, 2]))
     >>> Clock("hourly", horizon=2)
     Traceback (most recent call last):
     ompb.errors.OptionError: option protocol = 'hourly' is out of range; accepted: honest, full, ...
@@ -63,13 +65,19 @@ class Clock:
         """Whether labels are shown before their rows have come."""
         return self.delay is not None and self.delay < self.horizon
 
-    def revealed(self, origin: int) -> list[Revealed]:
-        """The labels that become visible between the forecasts of ``origin`` - 1 and ``origin``, oldest first."""
+    @property
+    def pending(self) -> int:
+        """Forecasts that can wait for the end of their outcome at once."""
+        return self.delay or self.horizon
+
+    def revealed(self, origin: int) -> Revealed:
+        """The labels that become visible between the forecasts of ``origin`` - 1 and ``origin``."""
         if self.delay is None:
-            oldest = min(self.horizon, origin - self.first)
-            return [Revealed(origin - lead, lead, lead) for lead in range(oldest, 0, -1)]
+            leads = np.arange(min(self.horizon, origin - self.first), 0, -1)
+            return Revealed(origin - leads, leads)
         due = origin - self.delay
-        return [Revealed(due, 1, self.horizon)] if due >= self.first else []
+        leads = np.arange(1, self.horizon + 1 if due >= self.first else 1)
+        return Revealed(np.full_like(leads, due), leads)
 
 
 def delay_of(protocol: str, horizon: int) -> int | None:
