@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, at_least, dot, has_none, namespace, over_series, tiny, zeros
+from ompb.core.arrays import Array, at_least, dot, has_none, lowest, namespace, over_series, tiny, zeros
 from ompb.floor.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -79,6 +79,11 @@ class Gate:
         xp = namespace(prior)
         leads = 1 / xp.arange(1, horizon + 1, dtype=prior.dtype, device=prior.device)
         return cls(prior, backbone, leads, channels, options)
+
+    @cached_property
+    def bare(self) -> int:
+        """The place of the bare forecaster."""
+        return int(namespace(self.backbone).argmax(self.backbone))
 
     @cached_property
     def odds(self) -> Array:
@@ -162,7 +167,7 @@ class Gate:
             by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
         speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])
         weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
-        shut = xp.matmul(weights, self.backbone) > 1 - CLOSED
+        shut = weights[:, self.bare] > 1 - CLOSED
         if not has_none(shut):
             weights = xp.where(shut[:, None], self.backbone, weights)
         return Opinion(by_speed, weights)
@@ -180,13 +185,12 @@ class Gate:
 
         All is relative to the least loss of those with odds, so that nothing overflows and the best keeps its odds.
         """
-        xp = namespace(loss)
-        least = xp.min(loss, axis=-1)
+        least = lowest(loss)
         nothing = tiny(loss)
         smooth = caution * least / at_least(rows, nothing) + nothing
         if ruled_out is not None:
             loss = loss + ruled_out
-            least = xp.min(loss, axis=-1)
+            least = lowest(loss)
         relative = (least + smooth)[..., None] / (loss + smooth[..., None])
         belief = odds * relative**self.options.evidence
         return belief / dot(belief, everyone)[..., None]

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, namespace, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, highest, namespace, ones_where, reshaped, zeros
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -95,9 +95,8 @@ class IntervalRule(Tagged, ABC):
         half_widths = self.half_widths(state)[..., None]
         if shape is not None:
             half_widths = half_widths * shape
-        xp = namespace(half_widths)
-        widest = xp.max(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
-        return xp.reshape(widest, (widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
+        widest = highest(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
+        return reshaped(widest, (widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
@@ -198,6 +197,6 @@ def shares_outside(matured: Matured) -> tuple[Array, Array]:
     off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
     leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
     each = matured.observed / at_least(leads, 1.0)[:, None]
-    half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
+    half_widths = reshaped(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
     outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
-    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], at_most(leads, 1.0)
+    return xp.matmul(ones_where(outside, off), each[:, None, :, None])[..., 0], at_most(leads, 1.0)

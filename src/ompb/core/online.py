@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ompb.core import tally
-from ompb.core.arrays import Array, dot, has_all, namespace
+from ompb.core.arrays import Array, dot, has_all, namespace, ones_where
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
@@ -113,6 +113,7 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
+        in_sd = labels.error * page.precision
         state.ledger.keep(row, page)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
@@ -128,10 +129,8 @@ class Online:
             ledger=state.ledger.with_learned(row, known),
             certificate=state.certificate,
             realised=self.realised.learn(state.realised, row, labels.error, labels.observed),
-            expected=self.expected.learn(state.expected, labels.error, page.precision, labels.counted),
-            warnings=self.warnings.reveal(
-                state.warnings, labels.error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
-            ),
+            expected=self.expected.learn(state.expected, in_sd, labels.counted),
+            warnings=self.warnings.reveal(state.warnings, in_sd[:, 0], labels.observed[:, 0]),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -246,12 +245,13 @@ class Online:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
         is_observed = known[:, None] & (page.precision > 0)
-        observed = xp.astype(is_observed, values.dtype)
+        observed = ones_where(is_observed, values)
         if has_all(is_observed):
-            residual, error = values[:, None] - page.base, values[:, None] - page.mean
+            off = values[:, None, None] - page.said
         else:
             values = xp.where(known, values, 0.0)
-            residual, error = ((values[:, None] - said) * observed for said in (page.base, page.mean))
+            off = (values[:, None, None] - page.said) * observed[:, None]
         counted = dot(observed, self.gate.leads)
-        heard = xp.astype(counted > 0, values.dtype)
-        return Labels(residual, error, observed, counted, heard, tally.losses(page.sums, values, counted))
+        heard = ones_where(counted > 0, values)
+        losses = tally.losses(page.sums, values, counted, heard)
+        return Labels(off[:, 0], off[:, 1], observed, counted, heard, losses)

@@ -131,7 +131,7 @@ class Recursion:
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.matrix_transpose(xp.matmul(state.mean, phi.mT[:, None]))
+        return xp.matmul(state.mean, phi.mT[:, None]).mT
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""

@@ -95,6 +95,12 @@ class Cohort:
         return self.on_host if self.library == HOST else mapped(self.library.array, self.on_host, every=True)
 
     @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """Its numbers as columns, (S, C, 1), or (1, C, 1) of all series."""
+        columns = (-1, self.cal.channels, 1)
+        return reshaped(self.scaler.centre, columns), reshaped(self.scaler.scale, columns)
+
+    @cached_property
     def bounds(self) -> Any:
         """What no value can lie below or above, (2, C), or (S, 2, 1, C); None if nobody gave any."""
         bounds = self.cal.bounds  # an option, hence the same for all
@@ -231,10 +237,9 @@ class Cohort:
         )
 
     def _lanes(self, rows: Array) -> Array:
-        """Rows (S, T, C) standardised, as lanes (N, T)."""
-        xp = namespace(rows)
-        by_channel = row_major(xp.permute_dims(self.scaler.standardise(rows), (0, 2, 1)))
-        return reshaped(by_channel, (-1, rows.shape[1]))
+        """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""
+        centre, scale = self._columns
+        return reshaped((row_major(rows.mT) - centre) / scale, (-1, rows.shape[1]))
 
     def _spreads(self, answer: Answer) -> Array | None:
         """How far the quantiles of answers lie off their median, standardised: (N, Q - 1, H); None without any."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ompb.calibrator import Calibrator
-from ompb.core.arrays import Array, namespace, reshaped
+from ompb.core.arrays import Array, has_all, namespace, reshaped
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
@@ -40,12 +40,13 @@ def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
         return reshaped(lanes, (series, channels, *lanes.shape[1:]))
 
     gate = by_series(issued.gate)
-    moved = base + scale * by_series(issued.correction).mT
+    mean, is_open = base + scale * by_series(issued.correction).mT, gate[:, None] > 0
+    if not has_all(is_open):  # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
+        mean = xp.where(is_open, mean, base)
     widths = xp.permute_dims(by_series(issued.half_widths), (0, 2, 3, 1))
     per_series = scale if scale.ndim == 1 else scale[:, 0]
     return InUnits(
-        # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-        mean=xp.where(gate[:, None] > 0, moved, base),
+        mean=mean,
         base=base,
         gate=gate,
         novelty=None if issued.novelty is None else by_series(issued.novelty),

@@ -46,11 +46,11 @@ def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: 
 
 
 def _statistics(forecasts: Array, leverage: Array) -> Array:
-    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T / H."""
+    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T."""
     xp = namespace(forecasts)
     *rest, voices, leads = forecasts.shape
-    products = reshaped(xp.matmul(forecasts, forecasts.mT) / leads, (*rest, voices * voices))
-    between = xp.matmul(products[..., None, :], _differences(voices, xp, products.dtype, products.device))[..., 0, :]
+    products = reshaped(xp.matmul(forecasts, forecasts.mT), (*rest, 1, voices * voices))
+    between = xp.matmul(products, _differences(voices, leads, xp, products.dtype, products.device))[..., 0, :]
     return xp.concat([between, leverage], axis=-1)
 
 
@@ -62,13 +62,13 @@ def _places(voices: int) -> tuple[list[int], list[int]]:
 
 
 @lru_cache(maxsize=64)
-def _differences(voices: int, xp: Any, dtype: Any, device: Any) -> Array:
-    """What makes d_ij = G_ii + G_jj - G_ij - G_ji of all products: (K K, pairs)."""
+def _differences(voices: int, leads: int, xp: Any, dtype: Any, device: Any) -> Array:
+    """What makes d_ij = (G_ii + G_jj - G_ij - G_ji) / H of all products: (K K, pairs)."""
     first, second = _places(voices)
     marks = [[0.0] * len(first) for _ in range(voices * voices)]
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
-        marks[i * voices + i][pair] = marks[j * voices + j][pair] = 1.0
-        marks[i * voices + j][pair] = marks[j * voices + i][pair] = -1.0
+        marks[i * voices + i][pair] = marks[j * voices + j][pair] = 1 / leads
+        marks[i * voices + j][pair] = marks[j * voices + i][pair] = -1 / leads
     return reshaped(xp.asarray(marks, dtype=dtype, device=device), (voices * voices, len(first)))
 
 

@@ -14,6 +14,7 @@ regression moves.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -95,25 +96,30 @@ class Memory(Member, Voices, tag="memory"):
     @cached_property
     def reach(self) -> int:  # type: ignore[override]
         """The longest span."""
-        return self.spans[-1].rows
+        return self.lengths[-1]
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Of the spans, in rows."""
+        return [span.rows for span in self.spans]
 
     def longest(self, known: int) -> int:
         """The place of the longest span that so many known rows fill."""
-        return max(place for place, span in enumerate(self.spans) if place == 0 or span.rows <= known)
+        return max(0, bisect_right(self.lengths, known) - 1)
 
     def see(self, view: View) -> Array:
         """What both add to the base forecast, once and for all: (N, n, 2 H)."""
         places = [self.longest(known) for known in view.known]
-        leads = view.base.shape[-1]
+        *windows, leads = view.base.shape
         if len(set(places)) == 1:
             said = self.spans[places[0]].forecasts(view.rows)
         else:
-            said = zeros(view.base, *view.base.shape[:2], 2 * leads)
+            said = zeros(view.base, *windows, 2 * leads)
             for chosen in set(places):
                 here = namespace(said).asarray([place == chosen for place in places])
                 said[:, here] = self.spans[chosen].forecasts(view.rows[:, here])
-        said[..., :leads] -= view.base
-        said[..., leads:] -= view.base
+        both = reshaped(said, (*windows, 2, leads))  # a view
+        both -= view.base[:, :, None]
         return said
 
     def speak(self, state: None, seen: Array) -> Speech:
