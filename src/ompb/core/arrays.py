@@ -30,11 +30,6 @@ def zeros(like: Array, *shape: int) -> Array:
     return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
 
 
-def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """The same in another shape, by the array's own method: a microsecond cheaper than the namespace's function."""
-    return array.reshape(shape)
-
-
 def quantile(values: Array, share: float, known: Array | None = None) -> Array:
     """The quantile along the last axis, interpolated linearly between order statistics; of those ``known``, if given.
 
@@ -147,8 +142,8 @@ def over_series(per_lane: Array, channels: int) -> Array:
     xp = namespace(per_lane)
     series, rest = per_lane.shape[0] // channels, tuple(per_lane.shape[1:])
     shares = _shares(channels, xp, per_lane.dtype, per_lane.device)
-    mean = xp.matmul(shares, reshaped(per_lane, (series, channels, -1)))
-    return mean if len(rest) == 1 else reshaped(mean, (series, *rest))
+    mean = xp.matmul(shares, per_lane.reshape((series, channels, -1)))
+    return mean if len(rest) == 1 else mean.reshape((series, *rest))
 
 
 @lru_cache(maxsize=64)

@@ -91,10 +91,10 @@ class Evidence:
 
     def issue(self, state: EvidenceState, origin: int, novelty: Array) -> EvidenceState:
         """A forecast of that novelty (N,) was issued: an episode begins, goes on, or comes nearer to its end."""
-        xp = namespace(novelty)
         is_new = novelty > 1
         if has_none(is_new):
             return EvidenceState(state.began, state.heard, state.calm + 1)
+        xp = namespace(novelty)
         begins = is_new & (state.calm >= self.calm)
         return EvidenceState(
             began=xp.where(begins, float(origin), state.began),
@@ -111,11 +111,10 @@ class Evidence:
 
         Most forecasts are of no novelty, and spare the gate its part.
         """
-        xp = namespace(novelty)
         if has_none(novelty > 1):
             return None
         power = self.options.power * self.options.fade / (self.options.fade + state.heard)
-        return -power * xp.log(at_least(novelty, 1.0))
+        return -power * namespace(novelty).log(at_least(novelty, 1.0))
 
 
 def mean_square(gaps: Array) -> Array:

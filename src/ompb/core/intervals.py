@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, highest, namespace, ones_where, reshaped, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, highest, namespace, ones_where, zeros
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -96,7 +97,7 @@ class IntervalRule(Tagged, ABC):
         if shape is not None:
             half_widths = half_widths * shape
         widest = highest(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
-        return reshaped(widest, (widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
+        return widest.reshape((widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
@@ -191,12 +192,18 @@ class Conformal(IntervalRule, tag="conformal"):
         )
 
 
+@lru_cache(maxsize=16)
+def _sides(xp: Any, dtype: Any, device: Any) -> Array:
+    """What turns an error so that below, and then above, is the direction outwards: (2, 1, 1)."""
+    return xp.asarray([[[-1.0]], [[1.0]]], dtype=dtype, device=device)
+
+
 def shares_outside(matured: Matured) -> tuple[Array, Array]:
     """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
     xp = namespace(matured.error)
-    off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
+    off = matured.error * matured.precision  # in issued sd; 0, which is inside, where there is none
     leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
     each = matured.observed / at_least(leads, 1.0)[:, None]
-    half_widths = reshaped(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
-    outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
+    half_widths = matured.half_widths.reshape((off.shape[0], 2, len(LEVELS), -1))
+    outside = off[:, None, None] * _sides(xp, off.dtype, off.device) > half_widths
     return xp.matmul(ones_where(outside, off), each[:, None, :, None])[..., 0], at_most(leads, 1.0)

@@ -10,6 +10,7 @@ Each of them takes a state and returns the next; an earlier state stays good unt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ompb.core import tally
@@ -245,13 +246,23 @@ class Online:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
         is_observed = known[:, None] & (page.precision > 0)
-        observed = ones_where(is_observed, values)
         if has_all(is_observed):
+            observed, counted, heard = self._whole
             off = values[:, None, None] - page.said
         else:
+            observed, counted, heard = self._heard(is_observed)
             values = xp.where(known, values, 0.0)
             off = (values[:, None, None] - page.said) * observed[:, None]
-        counted = dot(observed, self.gate.leads)
-        heard = ones_where(counted > 0, values)
         losses = tally.losses(page.sums, values, counted, heard)
         return Labels(off[:, 0], off[:, 1], observed, counted, heard, losses)
+
+    @cached_property
+    def _whole(self) -> tuple[Array, Array, Array]:
+        """What is heard of a row of which every lead has its label, as most have."""
+        return self._heard(self.base_variance > 0)
+
+    def _heard(self, is_observed: Array) -> tuple[Array, Array, Array]:
+        """Of labels (N, H): 1 where there is one (N, H), what their leads count (N,), 1 where there is any (N,)."""
+        observed = ones_where(is_observed, self.base_variance)
+        counted = dot(observed, self.gate.leads)
+        return observed, counted, ones_where(counted > 0, counted)

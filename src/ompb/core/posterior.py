@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, reshaped, zeros
+from ompb.core.arrays import Array, contiguous, dot, namespace, zeros
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, before, push
 from ompb.floor.shapes import Shape
@@ -192,7 +192,7 @@ class Recursion:
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
             pull = self.omega * xp.matmul(root, root.mT)
-            pulls = xp.concat([reshaped(pull, (*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
+            pulls = xp.concat([pull.reshape((*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
         return Posterior(state.mean, root, phi, gains, pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
@@ -216,4 +216,4 @@ class Recursion:
         size = int(state.root.shape[-1])
         since = (origin - state.first) // REFILL_EVERY - newest  # refills after that one
         pulls = state.pulls[:, :, since : since + count]
-        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), reshaped(pulls, (*pulls.shape[:3], size, size))
+        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), pulls.reshape((*pulls.shape[:3], size, size))

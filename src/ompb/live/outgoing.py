@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ompb.calibrator import Calibrator
-from ompb.core.arrays import Array, has_all, namespace, reshaped
+from ompb.core.arrays import Array, has_all, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
@@ -37,7 +37,7 @@ def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
     series, _, channels = base.shape
 
     def by_series(lanes: Array) -> Array:
-        return reshaped(lanes, (series, channels, *lanes.shape[1:]))
+        return lanes.reshape((series, channels, *lanes.shape[1:]))
 
     gate = by_series(issued.gate)
     mean, is_open = base + scale * by_series(issued.correction).mT, gate[:, None] > 0
@@ -51,7 +51,7 @@ def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
         gate=gate,
         novelty=None if issued.novelty is None else by_series(issued.novelty),
         sd=scale * by_series(issued.sd).mT,
-        multipliers=reshaped(widths, (series, 2, len(LEVELS), -1, channels)),
+        multipliers=widths.reshape((series, 2, len(LEVELS), -1, channels)),
         expected_error=per_series * by_series(issued.expected_error),
     )
 

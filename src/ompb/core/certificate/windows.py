@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, over_series, reshaped
+from ompb.core.arrays import Array, contiguous, dot, namespace, over_series
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
@@ -54,7 +54,7 @@ class CertificateWindows:
         """Which windows of each series have a known outcome, (S, n)."""
         xp = namespace(self.weight)
         lanes = xp.max(self.weight, axis=-1) > 0
-        return xp.any(reshaped(lanes, (-1, channels, len(self))), axis=1)
+        return xp.any(lanes.reshape((-1, channels, len(self))), axis=1)
 
 
 @dataclass(frozen=True)

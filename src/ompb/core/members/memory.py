@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, product, reshaped, zeros
+from ompb.core.arrays import Array, contiguous, namespace, product, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.slides import slid_products
@@ -55,20 +55,20 @@ class Span:
         (lanes, windows, _), leads = rows.shape, self.pooled.shape[2]
         features = self._features(rows)
         said = zeros(rows, lanes, windows, 2 * leads)
-        reshaped(said, (*features.shape[:3], -1))[..., :leads] = product(features, self.pooled[:, None])
-        said[..., leads:] = product(reshaped(features, (lanes, windows, -1)), self.own)
+        said.reshape((*features.shape[:3], -1))[..., :leads] = product(features, self.pooled[:, None])
+        said[..., leads:] = product(features.reshape((lanes, windows, -1)), self.own)
         return said
 
     def pooled_forecasts(self, rows: Array) -> Array:
         """Of the pooled regression alone, (N, n, H)."""
         said = product(self._features(rows), self.pooled[:, None])
-        return reshaped(said, (*rows.shape[:2], -1))
+        return said.reshape((*rows.shape[:2], -1))
 
     def _features(self, rows: Array) -> Array:
         """What the regressions know of windows, (S, C, n, f): lane by lane, so that none depends on the others."""
         lanes, windows, _ = rows.shape
         series = int(self.reads.shape[0])
-        newest = reshaped(rows[..., -self.rows :], (series, lanes // series, windows, self.rows))
+        newest = rows[..., -self.rows :].reshape((series, lanes // series, windows, self.rows))
         return product(newest, self.reads[:, None])
 
 
@@ -118,7 +118,7 @@ class Memory(Member, Voices, tag="memory"):
             for chosen in set(places):
                 here = namespace(said).asarray([place == chosen for place in places])
                 said[:, here] = self.spans[chosen].forecasts(view.rows[:, here])
-        both = reshaped(said, (*windows, 2, leads))  # a view
+        both = said.reshape((*windows, 2, leads))  # a view
         both -= view.base[:, :, None]
         return said
 
@@ -127,8 +127,8 @@ class Memory(Member, Voices, tag="memory"):
         del state
         lanes, windows, leads = seen.shape
         if windows == 1:
-            return Speech(reshaped(seen, (lanes, 2, 1, leads // 2)), None)
-        both = reshaped(seen, (lanes, windows, 2, leads // 2))
+            return Speech(seen.reshape((lanes, 2, 1, leads // 2)), None)
+        both = seen.reshape((lanes, windows, 2, leads // 2))
         return Speech(namespace(seen).permute_dims(both, (0, 2, 1, 3)), None)
 
 
@@ -163,11 +163,11 @@ def _fit_span(features: FeatureMap, rows: Array, outcomes: Array, length: int) -
     xp = namespace(rows)
     series, channels, known = rows.shape
     level = xp.concat([zeros(rows, length - int(features.level.shape[0])), features.level])
-    by_lane = reshaped(rows, (series * channels, known))
+    by_lane = rows.reshape((series * channels, known))
     products = _relative(slid_products(by_lane, length, features.horizon), level)
-    subspace, penalty = _subspace(xp.sum(reshaped(products, (series, channels, *products.shape[1:])), axis=1))
+    subspace, penalty = _subspace(xp.sum(products.reshape((series, channels, *products.shape[1:])), axis=1))
     sums = _sums(products, xp.repeat(subspace, channels, axis=0), known - length - features.horizon + 1)
-    _leave_out(sums, by_lane, reshaped(outcomes, by_lane.shape), subspace, level, features.horizon)
+    _leave_out(sums, by_lane, outcomes.reshape(by_lane.shape), subspace, level, features.horizon)
     pooled, own = _regressions(sums, penalty, channels)
     levels = zeros(rows, series, length, 1) + level[:, None]
     return (
