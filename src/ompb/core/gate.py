@@ -68,22 +68,22 @@ class Gate:
     """From what was heard to the weights of the K voices."""
 
     prior: Array  # (K,)
-    backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
+    bare: int  # the place of the bare forecaster among the voices
     leads: Array  # what lead h counts, 1/h: (H,)
     channels: int
     options: GateOptions
 
     @classmethod
-    def of(cls, prior: Array, backbone: Array, horizon: int, channels: int, options: GateOptions) -> Gate:
+    def of(cls, prior: Array, bare: int, horizon: int, channels: int, options: GateOptions) -> Gate:
         """A gate for leads 1 .. H."""
         xp = namespace(prior)
         leads = 1 / xp.arange(1, horizon + 1, dtype=prior.dtype, device=prior.device)
-        return cls(prior, backbone, leads, channels, options)
+        return cls(prior, bare, leads, channels, options)
 
     @cached_property
-    def bare(self) -> int:
-        """The place of the bare forecaster."""
-        return int(namespace(self.backbone).argmax(self.backbone))
+    def backbone(self) -> Array:
+        """Weights of a closed gate, 1 and zeros: (K,)."""
+        return self._constant(tuple(float(place == self.bare) for place in range(self.prior.shape[0])))
 
     @cached_property
     def odds(self) -> Array:

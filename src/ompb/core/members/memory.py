@@ -99,12 +99,12 @@ class Memory(Member, Voices, tag="memory"):
         return self.lengths[-1]
 
     @cached_property
-    def lengths(self) -> list[int]:
+    def lengths(self) -> tuple[int, ...]:
         """Of the spans, in rows."""
-        return [span.rows for span in self.spans]
+        return tuple(span.rows for span in self.spans)
 
     def longest(self, known: int) -> int:
-        """The place of the longest span that so many known rows fill."""
+        """The place among the lengths of the longest that so many known rows fill."""
         return max(0, bisect_right(self.lengths, known) - 1)
 
     def see(self, view: View) -> Array:
