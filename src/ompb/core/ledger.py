@@ -127,10 +127,10 @@ class Ledger(NamedTuple):
         parts = namespace(self.ahead).take(self.ahead, self._places(row + 1), axis=2)
         return self._page(parts, self.tally[:, :, 0], row, row - 1)
 
-    def keep(self, row: int, page: Page) -> None:
-        """Keep what cells of the newest row need that come late: to dead places."""
+    def keep(self, row: int, page: Page, learned: Array) -> None:
+        """Keep what cells of the newest row need that come late, and which (N,) have not: to dead places."""
         place = row % int(self.late.shape[1])
-        self.late[:, place], self.sums[:, place] = page.parts, page.sums
+        self.late[:, place], self.sums[:, place], self.learned[:, place] = page.parts, page.sums, learned
 
     def late_page(self, row: int, newest: int) -> Page:
         """What was said of a row that is ``newest - row`` rows old: views."""
@@ -142,7 +142,7 @@ class Ledger(NamedTuple):
         return self.learned[:, row % int(self.learned.shape[1])]
 
     def with_learned(self, row: int, cells: Array) -> Ledger:
-        """The cells (N,) of a row that are learned from now on."""
+        """The cells (N,) of an older row that are learned from now on."""
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
         return Ledger(self.ahead, self.tally, self.late, self.sums, self.width, learned)

@@ -115,7 +115,7 @@ class Online:
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
         in_sd = labels.error * page.precision
-        state.ledger.keep(row, page)
+        state.ledger.keep(row, page, known)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
             members = self.mixture.learn(members, row, labels.residual, labels.observed)
@@ -127,7 +127,7 @@ class Online:
             evidence=evidence,
             intervals=self._learn_intervals(state, page, labels),
             guard=guard,
-            ledger=state.ledger.with_learned(row, known),
+            ledger=state.ledger,
             certificate=state.certificate,
             realised=self.realised.learn(state.realised, row, labels.error, labels.observed),
             expected=self.expected.learn(state.expected, in_sd, labels.counted),
@@ -226,8 +226,7 @@ class Online:
         if self.novelty is None:
             return None, None, state.evidence
         novelty = self.novelty.of(corrections, known)
-        episode = self.evidence.issue(state.evidence, origin, novelty)
-        return novelty, self.evidence.log_weight(episode, novelty), episode
+        return novelty, *self.evidence.issue(state.evidence, origin, novelty)
 
     def _learn_intervals(self, state: OnlineState, page: Page, labels: Labels) -> IntervalState:
         width = page.width

@@ -52,17 +52,16 @@ class Span:
 
     def forecasts(self, rows: Array) -> Array:
         """Of both regressions, (N, n, 2 H), from the newest rows (N, n, at least M)."""
-        (lanes, windows, _), leads = rows.shape, self.pooled.shape[2]
         features = self._features(rows)
-        said = zeros(rows, lanes, windows, 2 * leads)
-        said.reshape((*features.shape[:3], -1))[..., :leads] = product(features, self.pooled[:, None])
-        said[..., leads:] = product(features.reshape((lanes, windows, -1)), self.own)
-        return said
+        own = product(features.reshape((*rows.shape[:2], -1)), self.own)
+        return namespace(rows).concat([self._pooled(features, rows), own], axis=-1)
 
     def pooled_forecasts(self, rows: Array) -> Array:
         """Of the pooled regression alone, (N, n, H)."""
-        said = product(self._features(rows), self.pooled[:, None])
-        return said.reshape((*rows.shape[:2], -1))
+        return self._pooled(self._features(rows), rows)
+
+    def _pooled(self, features: Array, rows: Array) -> Array:
+        return product(features, self.pooled[:, None]).reshape((*rows.shape[:2], -1))
 
     def _features(self, rows: Array) -> Array:
         """What the regressions know of windows, (S, C, n, f): lane by lane, so that none depends on the others."""
