@@ -95,15 +95,15 @@ class Evidence:
         Returns the `log_weight` of it, too; None for 0 throughout: most forecasts are of no novelty, and spare the gate
         its part.
         """
-        is_new = novelty > 1
+        is_new = novelty > 1.0
         if has_none(is_new):
-            return None, EvidenceState(state.began, state.heard, state.calm + 1)
+            return None, EvidenceState(state.began, state.heard, state.calm + 1.0)
         xp = namespace(novelty)
         begins = is_new & (state.calm >= self.calm)
         after = EvidenceState(
             began=xp.where(begins, float(origin), state.began),
             heard=xp.where(begins, 0.0, state.heard),
-            calm=xp.where(is_new, 0.0, state.calm + 1),
+            calm=xp.where(is_new, 0.0, state.calm + 1.0),
         )
         return self.log_weight(after, novelty), after
 

@@ -44,12 +44,26 @@ class IntervalOptions:
     rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
 
 
+class Heard(NamedTuple):
+    """At which leads a row's cells have come to be known."""
+
+    observed: Array  # 1 where they have, else 0: (N, H)
+    share: Array  # of each in the mean over those leads: (N, H)
+    some: Array  # 1 where there is any, else 0: (N,)
+
+    @classmethod
+    def of(cls, observed: Array) -> Heard:
+        """From what is 1 where an error is known, else 0: (N, H)."""
+        leads = dot(observed, observed)
+        return cls(observed, observed / at_least(leads, 1.0)[:, None], at_most(leads, 1.0))
+
+
 class Matured(NamedTuple):
     """A row's errors, by lead, and what they were issued with."""
 
     error: Array  # outcome less issued mean; 0 where there is none: (N, H)
-    observed: Array  # 1 where there is an error, else 0: (N, H)
-    precision: Array  # 1 / issued sd: (N, H)
+    in_sd: Array  # the same in issued standard deviations: (N, H)
+    heard: Heard
     half_widths: Array  # issued, in sd, at each of `LEVELS` below and then above: (N, 2 levels, H)
     shrink: Array  # 1 / (1 + leverage): (N, H)
 
@@ -107,15 +121,15 @@ class IntervalRule(Tagged, ABC):
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
         xp = namespace(matured.error)
         own = matured.error * matured.error * matured.shrink
-        if not has_all(matured.observed):
-            own = xp.where(matured.observed > 0, own, self._as_others(state, matured, own))
+        if not has_all(matured.heard.observed):
+            own = xp.where(matured.heard.observed > 0, own, self._as_others(state, matured.heard.observed, own))
         return at_least(state.variance + share * (own - state.variance), FLOOR)
 
-    def _as_others(self, state: IntervalState, matured: Matured, own: Array) -> Array:
+    def _as_others(self, state: IntervalState, observed: Array, own: Array) -> Array:
         """What a lead without a label has probably erred, (N, H): as the others did, relative to their variance."""
         xp = namespace(own)
-        leads = xp.sum(matured.observed, axis=-1)
-        ratio = xp.sum(matured.observed * own / state.variance, axis=-1) / at_least(leads, 1.0)
+        leads = xp.sum(observed, axis=-1)
+        ratio = xp.sum(observed * own / state.variance, axis=-1) / at_least(leads, 1.0)
         return state.variance * xp.where(leads > 0, ratio, 1.0)[:, None]
 
 
@@ -180,11 +194,9 @@ class Conformal(IntervalRule, tag="conformal"):
     def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""
         assert isinstance(state, ConformalState)
-        share, heard = shares_outside(matured)
-        xp = namespace(share)
-        excess = share - heard[:, None, None] * self.tail
-        moved = state.log_factor + xp.matmul(self._pull, excess)
-        rows = at_most(state.rows + matured.observed, self._most_rows)
+        excess = shares_outside(matured) - matured.heard.some[:, None, None] * self.tail
+        moved = state.log_factor + namespace(excess).matmul(self._pull, excess)
+        rows = at_most(state.rows + matured.heard.observed, self._most_rows)
         return ConformalState(
             variance=self.next_variance(state, matured, 1 / rows),
             rows=rows,
@@ -198,12 +210,10 @@ def _sides(xp: Any, dtype: Any, device: Any) -> Array:
     return xp.asarray([[[-1.0]], [[1.0]]], dtype=dtype, device=device)
 
 
-def shares_outside(matured: Matured) -> tuple[Array, Array]:
-    """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
-    xp = namespace(matured.error)
-    off = matured.error * matured.precision  # in issued sd; 0, which is inside, where there is none
-    leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
-    each = matured.observed / at_least(leads, 1.0)[:, None]
+def shares_outside(matured: Matured) -> Array:
+    """Share of a row's leads outside their issued interval, below and above: (N, 2, levels)."""
+    off = matured.in_sd  # 0, which is inside, where there is none
+    xp = namespace(off)
     half_widths = matured.half_widths.reshape((off.shape[0], 2, len(LEVELS), -1))
     outside = off[:, None, None] * _sides(xp, off.dtype, off.device) > half_widths
-    return xp.matmul(ones_where(outside, off), each[:, None, :, None])[..., 0], at_most(leads, 1.0)
+    return xp.matmul(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]

@@ -22,7 +22,7 @@ from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
-from ompb.core.intervals import IntervalRule, IntervalState, Matured
+from ompb.core.intervals import Heard, IntervalRule, IntervalState, Matured
 from ompb.core.ledger import Ledger, Page, Width
 from ompb.core.mixture import Mixture, States
 from ompb.core.quantiles import OwnShape
@@ -46,9 +46,9 @@ class Labels(NamedTuple):
 
     residual: Array  # outcome less base forecast: (N, H)
     error: Array  # outcome less issued mean: (N, H)
-    observed: Array  # 1 where there is a label, else 0: (N, H)
-    counted: Array  # what the leads count at which there is one: (N,)
-    heard: Array  # 1 where there is any, else 0: (N,)
+    in_sd: Array  # the same in issued standard deviations: (N, H)
+    heard: Heard
+    counted: Array  # what the leads count at which there is a label: (N,)
     losses: Array  # of each voice and each speed: (N, K + Z)
 
 
@@ -114,13 +114,12 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
-        in_sd = labels.error * page.precision
         state.ledger.keep(row, page, known)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn(members, row, labels.residual, labels.observed)
-            gate = self.gate.learn(gate, labels.heard, labels.losses)
-            evidence = self.evidence.learn(evidence, row, labels.heard)
+            members = self.mixture.learn(members, row, labels.residual, labels.heard.observed)
+            gate = self.gate.learn(gate, labels.heard.some, labels.losses)
+            evidence = self.evidence.learn(evidence, row, labels.heard.some)
         return OnlineState(
             members=members,
             gate=gate,
@@ -129,9 +128,9 @@ class Online:
             guard=guard,
             ledger=state.ledger,
             certificate=state.certificate,
-            realised=self.realised.learn(state.realised, row, labels.error, labels.observed),
-            expected=self.expected.learn(state.expected, in_sd, labels.counted),
-            warnings=self.warnings.reveal(state.warnings, in_sd[:, 0], labels.observed[:, 0]),
+            realised=self.realised.learn(state.realised, row, labels.error, labels.heard.observed),
+            expected=self.expected.learn(state.expected, labels.in_sd, labels.counted),
+            warnings=self.warnings.reveal(state.warnings, labels.in_sd[:, 0], labels.heard.observed[:, 0]),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -146,16 +145,16 @@ class Online:
         labels = self._labels(page, values, news)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
-            gate = self.gate.learn_late(gate, labels.heard, labels.losses, age=newest - row)
-            evidence = self.evidence.learn(evidence, row, labels.heard)
+            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.heard.observed)
+            gate = self.gate.learn_late(gate, labels.heard.some, labels.losses, age=newest - row)
+            evidence = self.evidence.learn(evidence, row, labels.heard.some)
         return hidden, state._replace(
             members=members,
             gate=gate,
             evidence=evidence,
             intervals=self._learn_intervals(state, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
-            realised=self.realised.learn_late(state.realised, row, labels.error, labels.observed),
+            realised=self.realised.learn_late(state.realised, row, labels.error, labels.heard.observed),
         )
 
     def issue(
@@ -229,9 +228,10 @@ class Online:
         return novelty, *self.evidence.issue(state.evidence, origin, novelty)
 
     def _learn_intervals(self, state: OnlineState, page: Page, labels: Labels) -> IntervalState:
-        width = page.width
-        matured = Matured(labels.error, labels.observed, page.precision, width.half_widths, width.shrink)
-        return self.intervals.learn(state.intervals, matured)
+        half_widths, shrink = page.width.half_widths, page.width.shrink
+        return self.intervals.learn(
+            state.intervals, Matured(labels.error, labels.in_sd, labels.heard, half_widths, shrink)
+        )
 
     def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
@@ -246,22 +246,22 @@ class Online:
         xp = namespace(values)
         is_observed = known[:, None] & (page.precision > 0)
         if has_all(is_observed):
-            observed, counted, heard = self._whole
+            heard, counted = self._whole
             off = values[:, None, None] - page.said
         else:
-            observed, counted, heard = self._heard(is_observed)
+            heard, counted = self._heard(is_observed)
             values = xp.where(known, values, 0.0)
-            off = (values[:, None, None] - page.said) * observed[:, None]
-        losses = tally.losses(page.sums, values, counted, heard)
-        return Labels(off[:, 0], off[:, 1], observed, counted, heard, losses)
+            off = (values[:, None, None] - page.said) * heard.observed[:, None]
+        error = off[:, 1]
+        losses = tally.losses(page.sums, values, counted, heard.some)
+        return Labels(off[:, 0], error, error * page.precision, heard, counted, losses)
 
     @cached_property
-    def _whole(self) -> tuple[Array, Array, Array]:
+    def _whole(self) -> tuple[Heard, Array]:
         """What is heard of a row of which every lead has its label, as most have."""
         return self._heard(self.base_variance > 0)
 
-    def _heard(self, is_observed: Array) -> tuple[Array, Array, Array]:
-        """Of labels (N, H): 1 where there is one (N, H), what their leads count (N,), 1 where there is any (N,)."""
+    def _heard(self, is_observed: Array) -> tuple[Heard, Array]:
+        """At which leads (N, H) there are labels, and what these count: (N,)."""
         observed = ones_where(is_observed, self.base_variance)
-        counted = dot(observed, self.gate.leads)
-        return observed, counted, ones_where(counted > 0, counted)
+        return Heard.of(observed), dot(observed, self.gate.leads)

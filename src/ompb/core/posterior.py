@@ -49,7 +49,7 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     f = xp.matmul(phi[..., None, :], root)  # as a row
     u = xp.matmul(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
-    more = 1 + q
+    more = 1.0 + q
     along = u / (more + xp.sqrt(more))
     return q[..., 0], u / more, root - along[..., None] * f
 

@@ -58,6 +58,6 @@ def losses(sums: Array, values: Array, counted: Array, heard: Array) -> Array:
     compared = int(sums.shape[1]) // 2
     counted = counted[:, None]
     off = (values - sums[:, -1])[:, None]
-    total = sums[:, compared:-1] + off * (off * counted - 2 * sums[:, :compared])
+    total = sums[:, compared:-1] + off * (off * counted - 2.0 * sums[:, :compared])
     share = heard[:, None] / at_least(counted, tiny(counted))
     return share * at_least(total, 0.0)  # rounding may have put it below 0

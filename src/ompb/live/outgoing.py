@@ -68,10 +68,7 @@ def forecast_of(
 ) -> Forecast:
     """The forecast of a single series, issued with row ``origin`` around a base forecast (1, H, C)."""
     cal = cohort.cal
-    units = InUnits(*(None if every is None else every[0] for every in in_units(cohort, base, issued)))
-    for array in units:
-        if array is not None:
-            array.flags.writeable = False
+    units = InUnits(*map(_first, in_units(cohort, base, issued)))
     return Forecast(
         origin=origin,
         times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
@@ -89,6 +86,15 @@ def forecast_of(
         warnings=alerts,
         replaced=replaced,
     )
+
+
+def _first(every: Array | None) -> Array | None:
+    """That of the first series, read-only."""
+    if every is None:
+        return None
+    first = every[0]
+    first.setflags(write=False)
+    return first
 
 
 def alerts_of(

@@ -78,10 +78,11 @@ class Reader:
         xp = namespace(windows.residual)
         chorus = self.mixture.speak(states, windows.seen)
         errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
-        squared = dot(errors * errors, windows.weight[:, None])  # (N, K, n)
+        statistics = pair_statistics(errors, chorus.leverage, self.channels)
+        errors *= errors  # nobody needs them any more, and there are many
+        squared = dot(errors, windows.weight[:, None])  # (N, K, n)
         noise = xp.matmul(self.mixture.noise, windows.weight.mT)  # (N, K, n)
-        squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
-        return squared, pair_statistics(errors, chorus.leverage, self.channels)
+        return contiguous((squared + chorus.leverage * noise).mT), statistics
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""
