@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ompb.core import tally
-from ompb.core.arrays import Array, dot, has_all, namespace, ones_where
+from ompb.core.arrays import Array, at_least, dot, has_all, namespace, ones_where, tiny
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
@@ -246,22 +246,23 @@ class Online:
         xp = namespace(values)
         is_observed = known[:, None] & (page.precision > 0)
         if has_all(is_observed):
-            heard, counted = self._whole
+            heard, counted, share = self._whole
             off = values[:, None, None] - page.said
         else:
-            heard, counted = self._heard(is_observed)
+            heard, counted, share = self._heard(is_observed)
             values = xp.where(known, values, 0.0)
             off = (values[:, None, None] - page.said) * heard.observed[:, None]
         error = off[:, 1]
-        losses = tally.losses(page.sums, values, counted, heard.some)
+        losses = tally.losses(page.sums, values, counted, share)
         return Labels(off[:, 0], error, error * page.precision, heard, counted, losses)
 
     @cached_property
-    def _whole(self) -> tuple[Heard, Array]:
+    def _whole(self) -> tuple[Heard, Array, Array]:
         """What is heard of a row of which every lead has its label, as most have."""
         return self._heard(self.base_variance > 0)
 
-    def _heard(self, is_observed: Array) -> tuple[Heard, Array]:
-        """At which leads (N, H) there are labels, and what these count: (N,)."""
+    def _heard(self, is_observed: Array) -> tuple[Heard, Array, Array]:
+        """At which leads (N, H) there are labels, what these count (N,), and 1 over it, 0 where there is none: (N,)."""
         observed = ones_where(is_observed, self.base_variance)
-        return Heard.of(observed), dot(observed, self.gate.leads)
+        heard, counted = Heard.of(observed), dot(observed, self.gate.leads)
+        return heard, counted, heard.some / at_least(counted, tiny(counted))

@@ -14,7 +14,7 @@ ones, and c.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, at_least, namespace, tiny, zeros
+from ompb.core.arrays import Array, at_least, namespace, zeros
 
 
 def empty(like: Array, compared: int) -> Array:
@@ -49,15 +49,13 @@ def _moved_on(tally: Array, centre: Array) -> Array:
     return namespace(tally).concat([tally[:, :, 1:], last], axis=2)
 
 
-def losses(sums: Array, values: Array, counted: Array, heard: Array) -> Array:
+def losses(sums: Array, values: Array, counted: Array, share: Array) -> Array:
     """The means over leads of (y - f_h)^2, (N, V), for a row's sums (N, 2 V + 1) and its cells y (N,).
 
-    ``counted`` (N,) is the sum of w_h over the leads that spoke of a known cell, ``heard`` (N,) is 1 where there is
-    any. Where there is none the means are 0.
+    ``counted`` (N,) is the sum of w_h over the leads that spoke of a known cell, ``share`` (N,) is 1 over it, or 0
+    where it is 0: so are the means there.
     """
     compared = int(sums.shape[1]) // 2
-    counted = counted[:, None]
     off = (values - sums[:, -1])[:, None]
-    total = sums[:, compared:-1] + off * (off * counted - 2.0 * sums[:, :compared])
-    share = heard[:, None] / at_least(counted, tiny(counted))
-    return share * at_least(total, 0.0)  # rounding may have put it below 0
+    total = sums[:, compared:-1] + off * (off * counted[:, None] - 2.0 * sums[:, :compared])
+    return share[:, None] * at_least(total, 0.0)  # rounding may have put it below 0
