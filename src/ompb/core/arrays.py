@@ -94,13 +94,6 @@ def lowest(values: Array) -> Array:
     return np.minimum.reduce(values, axis=-1) if type(values) is np.ndarray else namespace(values).min(values, axis=-1)
 
 
-def highest(values: Array, axis: int) -> Array:
-    """The largest along an axis, likewise."""
-    if type(values) is np.ndarray:
-        return np.maximum.reduce(values, axis=axis)
-    return namespace(values).max(values, axis=axis)
-
-
 def ones_where(marked: Array, like: Array) -> Array:
     """1 where a place is marked, else 0, in the numbers of another array; NumPy's method is cheaper, too."""
     if type(marked) is np.ndarray:
@@ -119,6 +112,11 @@ def has_none(marked: Array) -> bool:
 def has_all(marked: Array) -> bool:
     """Whether every place is marked, in the same sense."""
     return type(marked) is np.ndarray and np.count_nonzero(marked) == marked.size
+
+
+def is_rising(values: Array) -> bool:
+    """Whether no value is below the one before it along the last axis, in the same sense."""
+    return type(values) is np.ndarray and not np.count_nonzero(values[..., 1:] < values[..., :-1])
 
 
 def tiny(like: Array) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, highest, namespace, ones_where, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, zeros
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -107,10 +107,11 @@ class IntervalRule(Tagged, ABC):
 
         A ``shape`` (N, 2, levels, H) multiplies them lead by lead, which makes them (N, 2 levels, H).
         """
-        half_widths = self.half_widths(state)[..., None]
-        if shape is not None:
-            half_widths = half_widths * shape
-        widest = highest(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
+        half_widths = self.half_widths(state)
+        if shape is None and is_rising(half_widths):  # as they nearly always are
+            return half_widths.reshape((-1, 2 * len(LEVELS), 1))
+        half_widths = half_widths[..., None] if shape is None else half_widths[..., None] * shape
+        widest = namespace(half_widths).max(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
         return widest.reshape((widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:

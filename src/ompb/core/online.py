@@ -183,7 +183,7 @@ class Online:
         leverage = dot(weights, chorus.leverage[..., 0])
         sd, width = self._spread(state, leverage, spreads)
         mean = base + correction
-        compared = xp.concat([corrections, mixes[:, :-1]], axis=1)  # (N, K + Z, H)
+        compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
         tallied = tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads)
         ledger = state.ledger.issue(origin, base, mean, 1 / sd, width, tallied)
         reading, certificate = None, state.certificate

@@ -50,8 +50,9 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     u = xp.matmul(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
     more = 1.0 + q
-    along = u / (more + xp.sqrt(more))
-    return q[..., 0], u / more, root - along[..., None] * f
+    after = (u / -(more + xp.sqrt(more)))[..., None] * f
+    after += root
+    return q[..., 0], u / more, after
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:

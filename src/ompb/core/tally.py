@@ -23,13 +23,14 @@ def empty(like: Array, compared: int) -> Array:
     return zeros(like, lanes, 2 * compared + 1, horizon)
 
 
-def issued(tally: Array, base: Array, corrections: Array, mean: Array, leads: Array) -> Array:
+def issued(tally: Array, base: Array, corrections: tuple[Array, ...], mean: Array, leads: Array) -> Array:
     """The tally a row later, once forecasts base + correction, (N, H) and (N, V, H), were issued, and the mean (N, H).
 
-    ``leads`` (H,) is what each lead counts.
+    The corrections may come in parts, voices after voices; ``leads`` (H,) is what each lead counts.
     """
-    grown, compared = _moved_on(tally, mean[:, -1]), int(corrections.shape[1])
-    off = corrections + (base - grown[:, -1])[:, None]
+    grown, compared = _moved_on(tally, mean[:, -1]), int(tally.shape[1]) // 2
+    off = namespace(tally).concat(corrections, axis=1)
+    off += (base - grown[:, -1])[:, None]
     first = off * leads
     grown[:, :compared] += first
     first *= off
