@@ -110,7 +110,7 @@ def has_none(marked: Array) -> bool:
 
 
 def has_all(marked: Array) -> bool:
-    """Whether every place is marked, in the same sense."""
+    """Whether every place is marked, or no number is 0, in the same sense."""
     return type(marked) is np.ndarray and np.count_nonzero(marked) == marked.size
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, at_least, dot, has_none, lowest, namespace, over_series, tiny, zeros
+from ompb.core.arrays import Array, at_least, dot, has_all, has_none, lowest, namespace, over_series, tiny, zeros
 from ompb.floor.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -161,8 +161,8 @@ class Gate:
         if against is not None:
             odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
         by_speed = self._belief(odds, heard.loss, heard.rows, self.cautions, self.everyone[0], self.ruled_out)
-        unheard = heard.rows == 0
-        if self.options.waits and self.options.mode != "open" and not has_none(unheard):
+        if self.options.waits and self.options.mode != "open" and not has_all(heard.rows):
+            unheard = heard.rows == 0
             unheard = unheard if against is None else unheard & (against == 0)[:, None]
             by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
         speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])

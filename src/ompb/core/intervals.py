@@ -116,7 +116,7 @@ class IntervalRule(Tagged, ABC):
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
-        return namespace(state.variance).sqrt(state.variance * (1 + leverage[:, None]))
+        return namespace(state.variance).sqrt(state.variance * (1.0 + leverage[:, None]))
 
     def next_variance(self, state: IntervalState, matured: Matured, share: Array | float) -> Array:
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
@@ -199,7 +199,7 @@ class Conformal(IntervalRule, tag="conformal"):
         moved = state.log_factor + namespace(excess).matmul(self._pull, excess)
         rows = at_most(state.rows + matured.heard.observed, self._most_rows)
         return ConformalState(
-            variance=self.next_variance(state, matured, 1 / rows),
+            variance=self.next_variance(state, matured, 1.0 / rows),
             rows=rows,
             log_factor=at_least(at_most(moved, REACH), -REACH),
         )

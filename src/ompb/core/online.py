@@ -185,13 +185,13 @@ class Online:
         mean = base + correction
         compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
         tallied = tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads)
-        ledger = state.ledger.issue(origin, base, mean, 1 / sd, width, tallied)
+        ledger = state.ledger.issue(origin, base, mean, 1.0 / sd, width, tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
         issued = Issued(
             correction=correction,
-            gate=1 - weights[:, self.mixture.backbone_place],
+            gate=1.0 - weights[:, self.mixture.backbone_place],
             novelty=novelty,
             sd=sd,
             half_widths=width.half_widths,
@@ -235,7 +235,7 @@ class Online:
 
     def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
-        sd, shrink = self.intervals.sd(state.intervals, leverage), (1 / (1 + leverage))[:, None]
+        sd, shrink = self.intervals.sd(state.intervals, leverage), (1.0 / (1.0 + leverage))[:, None]
         if self.shape is None or spreads is None:
             return sd, Width(shrink, self.intervals.issued(state.intervals))
         scale, shape = self.shape.read(spreads, self.base_variance)
@@ -244,12 +244,11 @@ class Online:
     def _labels(self, page: Page, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
-        is_observed = known[:, None] & (page.precision > 0)
-        if has_all(is_observed):
+        if has_all(known) and has_all(page.precision):  # which is 0 where nothing was issued
             heard, counted, share = self._whole
             off = values[:, None, None] - page.said
         else:
-            heard, counted, share = self._heard(is_observed)
+            heard, counted, share = self._heard(known[:, None] & (page.precision > 0))
             values = xp.where(known, values, 0.0)
             off = (values[:, None, None] - page.said) * heard.observed[:, None]
         error = off[:, 1]

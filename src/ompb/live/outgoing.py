@@ -40,9 +40,9 @@ def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
         return lanes.reshape((series, channels, *lanes.shape[1:]))
 
     gate = by_series(issued.gate)
-    mean, is_open = base + scale * by_series(issued.correction).mT, gate[:, None] > 0
-    if not has_all(is_open):  # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-        mean = xp.where(is_open, mean, base)
+    mean = base + scale * by_series(issued.correction).mT
+    if not has_all(gate):  # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
+        mean = xp.where(gate[:, None] > 0, mean, base)
     widths = xp.permute_dims(by_series(issued.half_widths), (0, 2, 3, 1))
     per_series = scale if scale.ndim == 1 else scale[:, 0]
     return InUnits(
