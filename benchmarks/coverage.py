@@ -77,11 +77,11 @@ class Present(IntervalRule, tag="present"):
     def learn(self, state: IntervalState, matured: Matured) -> PresentState:
         assert isinstance(state, PresentState)
         half_widths = self.half_widths(state)[:, 0]
-        outside = np.abs(matured.error * matured.precision)[:, None] > half_widths[..., None]
-        leads = matured.observed.sum(axis=1)[:, None]
-        share = (outside * matured.observed[:, None]).sum(axis=2) / np.maximum(leads, 1)
+        outside = np.abs(matured.in_sd)[:, None] > half_widths[..., None]
+        leads = matured.heard.observed.sum(axis=1)[:, None]
+        share = (outside * matured.heard.observed[:, None]).sum(axis=2) / np.maximum(leads, 1)
         moved = state.log_factor + self.options.rate * (share - 2 * self.tail * (leads > 0))
-        fade = (1 - self.options.discount) * matured.observed
+        fade = (1 - self.options.discount) * matured.heard.observed
         own = matured.error**2 * matured.shrink
         variance = np.maximum(state.variance + fade * (own - state.variance), 1e-12)
         return PresentState(variance, np.clip(moved, -REACH, REACH))

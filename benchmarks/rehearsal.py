@@ -118,8 +118,8 @@ class Group:
                 heard, losses = self._labels(said, place, gate.leads)
                 state = gate.learn(state, heard, losses)
                 episode = evidence.learn(episode, place, heard)
-            episode = evidence.issue(episode, place, self.novelty[place])
-            opinion = gate.opinion(state, evidence.log_weight(episode, self.novelty[place]))
+            against, episode = evidence.issue(episode, place, self.novelty[place])
+            opinion = gate.opinion(state, against)
             corrections = self.corrections[place].astype(np.float64)
             said[place, :, voices:] = opinion.by_speed @ corrections
             issued[place] = (opinion.weights[:, None] @ corrections)[:, 0]
@@ -153,10 +153,10 @@ class Group:
         names = self.records[0].names
         asked = [name for name in names if any(name.startswith(member) for member in settings.members)]
         rest = (1 - settings.backbone_prior) / (len(asked) - 1)
-        backbone = np.asarray([float(name == "backbone") for name in names])
+        bare = names.index("backbone")
         prior = np.asarray([rest * (name in asked) for name in names])
-        prior = np.where(backbone > 0, settings.backbone_prior, prior)
-        gate = Gate(prior, backbone, self._spacing / self._leads, 1, settings.gate_options())
+        prior[bare] = settings.backbone_prior
+        gate = Gate(prior, bare, self._spacing / self._leads, 1, settings.gate_options())
         return gate, Evidence(self.records[0].season or CALM, settings.evidence_options())
 
     def _labels(self, said: Any, place: int, leads: Floats) -> tuple[Floats, Floats]:

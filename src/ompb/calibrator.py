@@ -275,7 +275,7 @@ def online_rules(
     mixture = mixture_of(source.members, settings, source.base_variance)
     reader = reader_of(mixture, settings, channels)
     horizon = int(source.base_variance.shape[1])
-    gate = Gate.of(mixture.prior, mixture.backbone, horizon, channels, settings.gate_options())
+    gate = Gate.of(mixture.prior, mixture.backbone_place, horizon, channels, settings.gate_options())
     novelty = novelty_of(source, mixture)
     certifier = Certifier(reader, source.windows, source.scales, settings.certificate_options())
     return Online(

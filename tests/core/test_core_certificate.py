@@ -423,9 +423,9 @@ def test_drawn_gaps_are_all_pairs_of_the_drawn_members() -> None:
 
 def test_bounded_modes() -> None:
     gap = np.asarray([0.0, 1.0, 4.0, 8.0])
-    np.testing.assert_allclose(bounded(gap, 2.0, "clipped"), [0, 0.25, 1, 1])
-    np.testing.assert_allclose(bounded(gap, 2.0, "normalised"), [0, 0.2, 0.5, 2 / 3])
-    np.testing.assert_allclose(bounded(gap, 2.0, "unclipped"), [0, 0.25, 1, 2])
+    np.testing.assert_allclose(bounded(gap, 4.0, "clipped"), [0, 0.25, 1, 1])
+    np.testing.assert_allclose(bounded(gap, 4.0, "normalised"), [0, 0.2, 0.5, 2 / 3])
+    np.testing.assert_allclose(bounded(gap, 4.0, "unclipped"), [0, 0.25, 1, 2])
 
 
 # -------------------------------------------------------------------------------------------- missing outcomes

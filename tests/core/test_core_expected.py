@@ -18,7 +18,7 @@ def test_the_ratio_follows_errors_in_their_issued_standard_deviations() -> None:
         sd = chance.uniform(0.5, 2.0, size=(2, 3))
         observed = (chance.random((2, 3)) < 0.6).astype(float)
         error = chance.normal(size=(2, 3)) * observed
-        state = expected.learn(state, error, 1 / sd, observed @ LEADS)
+        state = expected.learn(state, error / sd, observed @ LEADS)
         for lane in range(2):
             heard = [(LEADS[h], abs(error[lane, h]) / sd[lane, h]) for h in range(3) if observed[lane, h]]
             ratio[lane] += sum(lead * (size - ratio[lane]) for lead, size in heard) / LEADS.sum() / MEMORY

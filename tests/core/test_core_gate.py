@@ -24,7 +24,6 @@ PRIOR = (0.6, 0.3, 0.1)
 HORIZON, EVIDENCE = 4, 6.0
 DISCOUNTS, CAUTIONS = (0.9, 0.7), (5.0, 1.0)
 LANES, VOICES, SPEEDS = 2, 3, 2
-BACKBONE = np.asarray([1.0, 0.0, 0.0])
 EVERY_LEAD = np.ones((LANES, HORIZON))
 
 
@@ -40,7 +39,7 @@ class Learner:
     """A gate with what it has heard."""
 
     def __init__(self, options: GateOptions) -> None:
-        self.rules = Gate.of(np.asarray(PRIOR), BACKBONE, HORIZON, LANES, options)
+        self.rules = Gate.of(np.asarray(PRIOR), 0, HORIZON, LANES, options)
         self.state: GateState = self.rules.start(LANES)
 
     def opinion(self, log_weight: Floats | None = None) -> Opinion:
@@ -318,7 +317,7 @@ def test_an_open_gate_chooses_among_the_others_however_far_the_backbone_is_ahead
 
 @pytest.mark.parametrize("mode", ["channel", "shared", "open"])
 def test_a_backbone_that_is_alone_is_believed(mode: GateMode) -> None:
-    rules = Gate.of(np.ones(1), np.ones(1), HORIZON, 2, GateOptions(mode, DISCOUNTS, CAUTIONS, EVIDENCE))
+    rules = Gate.of(np.ones(1), 0, HORIZON, 2, GateOptions(mode, DISCOUNTS, CAUTIONS, EVIDENCE))
     state = rules.learn(rules.start(2), np.ones(2), np.ones((2, 1 + SPEEDS)))
     for log_weight in (None, np.asarray([-3.0, 0.0])):
         np.testing.assert_array_equal(rules.opinion(state, log_weight).weights, np.ones((2, 1)))

@@ -18,6 +18,7 @@ from ompb.core.intervals import (
     TILT,
     Conformal,
     ConformalState,
+    Heard,
     IntervalOptions,
     Matured,
 )
@@ -38,7 +39,8 @@ def draw(seed: int, scale: float = 1.0) -> Matured:
     leverage = rng.uniform(0.2, 3.0, (LANES, LEADS))
     error = scale * rng.normal(size=(LANES, LEADS)) * observed
     half_widths = rng.uniform(0.3, 3.0, (LANES, 2 * len(LEVELS), LEADS))
-    return Matured(error, observed, rng.uniform(0.3, 2, (LANES, LEADS)), half_widths, 1 / (1 + leverage))
+    in_sd = error * rng.uniform(0.3, 2, (LANES, LEADS))
+    return Matured(error, in_sd, Heard.of(observed), half_widths, 1 / (1 + leverage))
 
 
 def test_the_variance_is_the_mean_of_errors_freed_of_their_leverage() -> None:
@@ -54,7 +56,7 @@ def test_the_variance_is_the_mean_of_errors_freed_of_their_leverage() -> None:
         state = rules.learn(state, matured)
         before = expected.copy()
         for lane, lead in np.ndindex(LANES, LEADS):
-            heard = [h for h in range(LEADS) if matured.observed[lane, h]]
+            heard = [h for h in range(LEADS) if matured.heard.observed[lane, h]]
             own = {h: matured.error[lane, h] ** 2 * matured.shrink[lane, h] for h in heard}
             if not heard:
                 continue
@@ -76,7 +78,7 @@ def test_a_lead_without_a_label_follows_the_ratio_of_the_others() -> None:
     observed = np.asarray([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     error = np.sqrt([[2.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
     wide = np.full((2, 2 * len(LEVELS), 3), 9.0)
-    after = rules.learn(state, Matured(error, observed, np.ones((2, 3)), wide, np.ones((2, 3))))
+    after = rules.learn(state, Matured(error, error, Heard.of(observed), wide, np.ones((2, 3))))
     heard, unheard = 1 / (SOURCE_ROWS + 1), 1 / SOURCE_ROWS  # only a label counts as a row
     expected = [[1.0 + heard, 2.0 + 6 * heard, 5.0 + 10 * unheard], [1.0, 2.0, 5.0]]
     np.testing.assert_allclose(after.variance, expected, rtol=1e-12)
@@ -90,7 +92,7 @@ def test_the_variance_is_that_of_the_noise_whatever_the_leverage() -> None:
     for _ in range(20_000):
         leverage, noise = rng.uniform(0, 9), 0.5
         error = rng.normal(scale=noise * math.sqrt(1 + leverage), size=(1, 1))
-        state = rules.learn(state, Matured(error, one, one, wide, one / (1 + leverage)))
+        state = rules.learn(state, Matured(error, error, Heard.of(one), wide, one / (1 + leverage)))
     assert state.variance[0, 0] == pytest.approx(0.25, rel=0.1)
 
 
@@ -106,11 +108,11 @@ def test_factors_move_by_the_shares_outside_what_was_issued() -> None:
     for seed in range(60):
         matured = draw(seed, scale=2.0)
         for lane in range(LANES):
-            seen = [lead for lead in range(LEADS) if matured.observed[lane, lead]]
+            seen = [lead for lead in range(LEADS) if matured.heard.observed[lane, lead]]
             for place, level in enumerate(LEVELS):
                 below = above = 0.0
                 for lead in seen:
-                    off = matured.error[lane, lead] * matured.precision[lane, lead]
+                    off = matured.in_sd[lane, lead]
                     below += (-off > matured.half_widths[lane, place, lead]) / len(seen)
                     above += (off > matured.half_widths[lane, len(LEVELS) + place, lead]) / len(seen)
                 if seen:
@@ -127,11 +129,11 @@ def test_neither_variance_nor_factors_leave_their_bounds() -> None:
     state = rules.start(np.ones((LANES, LEADS)))
     ones, wide = np.ones((LANES, LEADS)), np.ones((LANES, 2 * len(LEVELS), LEADS))
     for _ in range(1000):
-        state = rules.learn(state, Matured(0 * ones, ones, ones, wide, ones))
+        state = rules.learn(state, Matured(0 * ones, 0 * ones, Heard.of(ones), wide, ones))
     assert (state.variance == FLOOR).all()
     assert (state.log_factor == -REACH).any()
     for _ in range(1000):
-        state = rules.learn(state, Matured(1e6 * ones, ones, ones, wide, ones))
+        state = rules.learn(state, Matured(1e6 * ones, 1e6 * ones, Heard.of(ones), wide, ones))
     assert (state.log_factor[:, 1] == REACH).all()
     np.testing.assert_allclose(rules.half_widths(state)[0, 1], [5 * gaussian_half_width(level) for level in LEVELS])
 
@@ -166,7 +168,7 @@ def misses(adversary: Adversary, horizon: int, rows: int, rate: float = 0.5) -> 
         widths = told.reshape(2, len(LEVELS), horizon)
         errors = adversary(row, widths)
         shares.append(np.stack([(-errors > widths[0]).mean(axis=-1), (errors > widths[1]).mean(axis=-1)]))
-        state = rules.learn(state, Matured(errors[None], ones, ones, told[None], ones))
+        state = rules.learn(state, Matured(errors[None], errors[None], Heard.of(ones), told[None], ones))
         stopped |= bool((np.abs(state.log_factor) == REACH).any())
         issued = [*issued[1:], rules.issued(state)[0, :, 0]]
     return np.asarray(shares), state.log_factor[0], stopped
@@ -222,7 +224,7 @@ def test_against_the_present_width_the_promise_would_not_hold() -> None:
         errors = np.where(told[1, 1] < present[1, 1], (told[1, 1] + present[1, 1]) / 2, 1.3 * present[1, 1])
         outside.append((errors > told[1, 1]).mean())
         now = np.repeat(rules.issued(state), horizon, axis=2)
-        state = rules.learn(state, Matured(errors[None], ones, ones, now, ones))
+        state = rules.learn(state, Matured(errors[None], errors[None], Heard.of(ones), now, ones))
         issued = [*issued[1:], rules.issued(state)[0, :, 0]]
     assert np.mean(outside) > 0.25  # of a promised 0.2
 
@@ -249,6 +251,6 @@ def test_the_source_is_worth_more_rows_at_a_long_horizon(leads: int, worth: floa
     error, observed = np.zeros((2, leads)), np.zeros((2, leads))
     error[:, 0], observed[:, 0] = 3.0, 1.0
     half_widths = rule.issued(state)
-    after = rule.learn(state, Matured(error, observed, np.ones_like(error), half_widths, np.ones_like(error)))
+    after = rule.learn(state, Matured(error, error, Heard.of(observed), half_widths, np.ones_like(error)))
     # a plain mean of the source's variance, so many times, and of one squared error of 9
     np.testing.assert_allclose(after.variance[:, 0], (worth + 9.0) / (worth + 1))

@@ -22,6 +22,10 @@ def losses(forecasts: dict[tuple[int, int], Floats], row: int, values: Floats) -
     return total / (counted or 1.0), np.full(LANES, counted)
 
 
+def share(counted: Floats) -> Floats:
+    return np.where(counted > 0, 1 / np.where(counted > 0, counted, 1.0), 0.0)
+
+
 @pytest.mark.parametrize("level", [0.0, 1e3])
 def test_two_sums_are_all_that_squared_errors_need(level: float) -> None:
     """With origins that issue nothing; and far from zero, where the first rows lose some digits."""
@@ -34,7 +38,10 @@ def test_two_sums_are_all_that_squared_errors_need(level: float) -> None:
         expected, counted = losses(forecasts, row, values)
         spoken += counted[0] > 0
         np.testing.assert_allclose(
-            tally.losses(kept[:, :, 0], values, counted), expected, rtol=1e-12, atol=1e-14 * (1 + level**2)
+            tally.losses(kept[:, :, 0], values, counted, share(counted)),
+            expected,
+            rtol=1e-12,
+            atol=1e-14 * (1 + level**2),
         )
         if row % 4 == 3 or 8 < row < 15:  # the last of them: nobody has spoken of the next row
             kept = tally.passed_over(kept)
@@ -42,7 +49,7 @@ def test_two_sums_are_all_that_squared_errors_need(level: float) -> None:
         base = level + rng.normal(size=(LANES, HORIZON))
         corrections = rng.normal(size=(LANES, COMPARED, HORIZON))
         mean = base + corrections.mean(axis=1)
-        kept = tally.issued(kept, base, corrections, mean, LEADS)
+        kept = tally.issued(kept, base, (corrections,), mean, LEADS)
         for lead in range(1, HORIZON + 1):
             forecasts[row, lead] = base[:, None, lead - 1] + corrections[:, :, lead - 1]
     assert 10 < spoken < ORIGINS
@@ -52,9 +59,9 @@ def test_a_perfect_forecast_has_no_loss_and_a_missing_cell_counts_for_nothing() 
     said = np.full((LANES, HORIZON), 0.1)
     kept = tally.empty(said, COMPARED)
     for _ in range(2 * HORIZON):
-        kept = tally.issued(kept, said, np.zeros((LANES, COMPARED, HORIZON)), said, LEADS)
+        kept = tally.issued(kept, said, (np.zeros((LANES, COMPARED, HORIZON)),), said, LEADS)
     counted = np.asarray([LEADS.sum(), 0.0])
-    np.testing.assert_array_equal(tally.losses(kept[:, :, 0], np.asarray([0.1, 0.0]), counted), 0.0)
+    np.testing.assert_array_equal(tally.losses(kept[:, :, 0], np.asarray([0.1, 0.0]), counted, share(counted)), 0.0)
 
 
 def test_an_earlier_tally_stays_as_it_was() -> None:
@@ -62,6 +69,6 @@ def test_an_earlier_tally_stays_as_it_was() -> None:
     kept = rng.normal(size=(LANES, 2 * COMPARED + 1, HORIZON))
     before = kept.copy()
     said = rng.normal(size=(LANES, HORIZON))
-    tally.issued(kept, said, rng.normal(size=(LANES, COMPARED, HORIZON)), said, LEADS)
+    tally.issued(kept, said, (rng.normal(size=(LANES, COMPARED, HORIZON)),), said, LEADS)
     tally.passed_over(kept)
     np.testing.assert_array_equal(kept, before)

@@ -18,21 +18,16 @@ _NAMESPACES: dict[type, Any] = {np.ndarray: np}
 
 def namespace(array: Array) -> Any:
     """The array-API namespace of an array. Looked up once per array type: it is asked for dozens of times a row."""
-    kind = type(array)
-    found = _NAMESPACES.get(kind)
-    if found is None:
-        found = _NAMESPACES[kind] = array_namespace(array)
-    return found
+    try:
+        return _NAMESPACES[type(array)]
+    except KeyError:
+        found = _NAMESPACES[type(array)] = array_namespace(array)
+        return found
 
 
 def zeros(like: Array, *shape: int) -> Array:
     """Zeros of that shape, of the type and on the device of another array."""
     return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
-
-
-def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """The same in another shape, by the array's own method: a microsecond cheaper than the namespace's function."""
-    return array.reshape(shape)
 
 
 def quantile(values: Array, share: float, known: Array | None = None) -> Array:
@@ -94,6 +89,18 @@ def at_most(values: Array, most: float) -> Array:
     return np.minimum(values, most) if type(values) is np.ndarray else values.clip(max=most)
 
 
+def lowest(values: Array) -> Array:
+    """The least along the last axis; NumPy's reduction by itself costs half of what its function does."""
+    return np.minimum.reduce(values, axis=-1) if type(values) is np.ndarray else namespace(values).min(values, axis=-1)
+
+
+def ones_where(marked: Array, like: Array) -> Array:
+    """1 where a place is marked, else 0, in the numbers of another array; NumPy's method is cheaper, too."""
+    if type(marked) is np.ndarray:
+        return marked.astype(like.dtype)
+    return namespace(marked).astype(marked, like.dtype)
+
+
 def has_none(marked: Array) -> bool:
     """Whether no place is marked, where that can be asked in no time: on an accelerator nobody waits for the answer.
 
@@ -103,8 +110,13 @@ def has_none(marked: Array) -> bool:
 
 
 def has_all(marked: Array) -> bool:
-    """Whether every place is marked, in the same sense."""
+    """Whether every place is marked, or no number is 0, in the same sense."""
     return type(marked) is np.ndarray and np.count_nonzero(marked) == marked.size
+
+
+def is_rising(values: Array) -> bool:
+    """Whether no value is below the one before it along the last axis, in the same sense."""
+    return type(values) is np.ndarray and not np.count_nonzero(values[..., 1:] < values[..., :-1])
 
 
 def tiny(like: Array) -> float:
@@ -128,8 +140,8 @@ def over_series(per_lane: Array, channels: int) -> Array:
     xp = namespace(per_lane)
     series, rest = per_lane.shape[0] // channels, tuple(per_lane.shape[1:])
     shares = _shares(channels, xp, per_lane.dtype, per_lane.device)
-    mean = xp.matmul(shares, reshaped(per_lane, (series, channels, -1)))
-    return mean if len(rest) == 1 else reshaped(mean, (series, *rest))
+    mean = xp.matmul(shares, per_lane.reshape((series, channels, -1)))
+    return mean if len(rest) == 1 else mean.reshape((series, *rest))
 
 
 @lru_cache(maxsize=64)

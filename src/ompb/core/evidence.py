@@ -89,33 +89,32 @@ class Evidence:
         none = zeros(like, int(like.shape[0]))
         return EvidenceState(none - 1, none, none + self.calm)
 
-    def issue(self, state: EvidenceState, origin: int, novelty: Array) -> EvidenceState:
-        """A forecast of that novelty (N,) was issued: an episode begins, goes on, or comes nearer to its end."""
-        xp = namespace(novelty)
-        is_new = novelty > 1
+    def issue(self, state: EvidenceState, origin: int, novelty: Array) -> tuple[Array | None, EvidenceState]:
+        """A forecast of that novelty (N,) was issued: an episode begins, goes on, or comes nearer to its end.
+
+        Returns the `log_weight` of it, too; None for 0 throughout: most forecasts are of no novelty, and spare the gate
+        its part.
+        """
+        is_new = novelty > 1.0
         if has_none(is_new):
-            return EvidenceState(state.began, state.heard, state.calm + 1)
+            return None, EvidenceState(state.began, state.heard, state.calm + 1.0)
+        xp = namespace(novelty)
         begins = is_new & (state.calm >= self.calm)
-        return EvidenceState(
+        after = EvidenceState(
             began=xp.where(begins, float(origin), state.began),
             heard=xp.where(begins, 0.0, state.heard),
-            calm=xp.where(is_new, 0.0, state.calm + 1),
+            calm=xp.where(is_new, 0.0, state.calm + 1.0),
         )
+        return self.log_weight(after, novelty), after
 
     def learn(self, state: EvidenceState, row: int, heard: Array) -> EvidenceState:
         """A row came, late or not; ``heard`` (N,) is 1 where it was an outcome."""
         return EvidenceState(state.began, state.heard + heard * (state.began < row), state.calm)
 
-    def log_weight(self, state: EvidenceState, novelty: Array) -> Array | None:
-        """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`; None for 0 throughout.
-
-        Most forecasts are of no novelty, and spare the gate its part.
-        """
-        xp = namespace(novelty)
-        if has_none(novelty > 1):
-            return None
+    def log_weight(self, state: EvidenceState, novelty: Array) -> Array:
+        """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`."""
         power = self.options.power * self.options.fade / (self.options.fade + state.heard)
-        return -power * xp.log(at_least(novelty, 1.0))
+        return -power * namespace(novelty).log(at_least(novelty, 1.0))
 
 
 def mean_square(gaps: Array) -> Array:

@@ -50,12 +50,12 @@ class ExpectedErrors:
         """Nothing heard yet; ``like`` is any (N, H) array."""
         return ExpectedState(namespace(like).full_like(like[:, 0], GAUSSIAN))
 
-    def learn(self, state: ExpectedState, error: Array, precision: Array, counted: Array) -> ExpectedState:
-        """A row has arrived: errors (N, H) by lead, 0 where there is none; precision is 1 / s_h.
+    def learn(self, state: ExpectedState, error: Array, counted: Array) -> ExpectedState:
+        """A row has arrived: errors (N, H) by lead, in issued standard deviations, 0 where there is none.
 
         ``counted`` (N,) is what the leads count at which there is an error.
         """
-        news = dot(namespace(error).abs(error) * precision, self.leads)
+        news = dot(abs(error), self.leads)
         return ExpectedState(state.ratio + self.rate * (news - state.ratio * counted))
 
     def of(self, state: ExpectedState, sd: Array) -> Array:

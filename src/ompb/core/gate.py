@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, at_least, dot, has_none, namespace, over_series, tiny, zeros
+from ompb.core.arrays import Array, at_least, dot, has_all, has_none, lowest, namespace, over_series, tiny, zeros
 from ompb.floor.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -68,17 +68,22 @@ class Gate:
     """From what was heard to the weights of the K voices."""
 
     prior: Array  # (K,)
-    backbone: Array  # weights of a closed gate, 1 and zeros: (K,)
+    bare: int  # the place of the bare forecaster among the voices
     leads: Array  # what lead h counts, 1/h: (H,)
     channels: int
     options: GateOptions
 
     @classmethod
-    def of(cls, prior: Array, backbone: Array, horizon: int, channels: int, options: GateOptions) -> Gate:
+    def of(cls, prior: Array, bare: int, horizon: int, channels: int, options: GateOptions) -> Gate:
         """A gate for leads 1 .. H."""
         xp = namespace(prior)
         leads = 1 / xp.arange(1, horizon + 1, dtype=prior.dtype, device=prior.device)
-        return cls(prior, backbone, leads, channels, options)
+        return cls(prior, bare, leads, channels, options)
+
+    @cached_property
+    def backbone(self) -> Array:
+        """Weights of a closed gate, 1 and zeros: (K,)."""
+        return self._constant(tuple(float(place == self.bare) for place in range(self.prior.shape[0])))
 
     @cached_property
     def odds(self) -> Array:
@@ -156,13 +161,13 @@ class Gate:
         if against is not None:
             odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
         by_speed = self._belief(odds, heard.loss, heard.rows, self.cautions, self.everyone[0], self.ruled_out)
-        unheard = heard.rows == 0
-        if self.options.waits and self.options.mode != "open" and not has_none(unheard):
+        if self.options.waits and self.options.mode != "open" and not has_all(heard.rows):
+            unheard = heard.rows == 0
             unheard = unheard if against is None else unheard & (against == 0)[:, None]
             by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
         speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])
         weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
-        shut = xp.matmul(weights, self.backbone) > 1 - CLOSED
+        shut = weights[:, self.bare] > 1 - CLOSED
         if not has_none(shut):
             weights = xp.where(shut[:, None], self.backbone, weights)
         return Opinion(by_speed, weights)
@@ -180,13 +185,12 @@ class Gate:
 
         All is relative to the least loss of those with odds, so that nothing overflows and the best keeps its odds.
         """
-        xp = namespace(loss)
-        least = xp.min(loss, axis=-1)
+        least = lowest(loss)
         nothing = tiny(loss)
         smooth = caution * least / at_least(rows, nothing) + nothing
         if ruled_out is not None:
             loss = loss + ruled_out
-            least = xp.min(loss, axis=-1)
+            least = lowest(loss)
         relative = (least + smooth)[..., None] / (loss + smooth[..., None])
         belief = odds * relative**self.options.evidence
         return belief / dot(belief, everyone)[..., None]

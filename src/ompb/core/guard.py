@@ -48,13 +48,13 @@ class Guard:
 
     def judge(self, state: GuardState, row: int, values: Array) -> tuple[Array | None, GuardState]:
         """Which cells (N,) of the newest row to hide, by the newest forecast of it; None for none."""
-        xp = namespace(values)
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
         if self.options.threshold is None or lead >= state.mean.shape[1]:
             return None, state
         off = self._off(values, state.mean[:, lead], state.sd[:, lead])
         if state.calm and has_none(off):
             return None, state
+        xp = namespace(values)
         run = xp.where(off | xp.isnan(values), state.off + off, 0.0)  # a missing cell says nothing
         calm = has_none(run > 0)
         return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)
@@ -78,5 +78,4 @@ class Guard:
 
     def _off(self, values: Array, mean: Array, sd: Array) -> Array:
         """Cells (N,) far from their forecast; a missing one is not."""
-        xp = namespace(values)
-        return xp.abs(values - mean) > self.options.threshold * at_least(sd, 1.0)
+        return abs(values - mean) > self.options.threshold * at_least(sd, 1.0)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, namespace, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, zeros
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -43,12 +44,26 @@ class IntervalOptions:
     rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
 
 
+class Heard(NamedTuple):
+    """At which leads a row's cells have come to be known."""
+
+    observed: Array  # 1 where they have, else 0: (N, H)
+    share: Array  # of each in the mean over those leads: (N, H)
+    some: Array  # 1 where there is any, else 0: (N,)
+
+    @classmethod
+    def of(cls, observed: Array) -> Heard:
+        """From what is 1 where an error is known, else 0: (N, H)."""
+        leads = dot(observed, observed)
+        return cls(observed, observed / at_least(leads, 1.0)[:, None], at_most(leads, 1.0))
+
+
 class Matured(NamedTuple):
     """A row's errors, by lead, and what they were issued with."""
 
     error: Array  # outcome less issued mean; 0 where there is none: (N, H)
-    observed: Array  # 1 where there is an error, else 0: (N, H)
-    precision: Array  # 1 / issued sd: (N, H)
+    in_sd: Array  # the same in issued standard deviations: (N, H)
+    heard: Heard
     half_widths: Array  # issued, in sd, at each of `LEVELS` below and then above: (N, 2 levels, H)
     shrink: Array  # 1 / (1 + leverage): (N, H)
 
@@ -92,30 +107,30 @@ class IntervalRule(Tagged, ABC):
 
         A ``shape`` (N, 2, levels, H) multiplies them lead by lead, which makes them (N, 2 levels, H).
         """
-        half_widths = self.half_widths(state)[..., None]
-        if shape is not None:
-            half_widths = half_widths * shape
-        xp = namespace(half_widths)
-        widest = xp.max(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
-        return xp.reshape(widest, (widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
+        half_widths = self.half_widths(state)
+        if shape is None and is_rising(half_widths):  # as they nearly always are
+            return half_widths.reshape((-1, 2 * len(LEVELS), 1))
+        half_widths = half_widths[..., None] if shape is None else half_widths[..., None] * shape
+        widest = namespace(half_widths).max(half_widths[:, :, None] * self._up_to, axis=3)  # of all levels up to each
+        return widest.reshape((widest.shape[0], 2 * len(LEVELS), widest.shape[3]))
 
     def sd(self, state: IntervalState, leverage: Array) -> Array:
         """Predictive standard deviation (N, H) at a leverage (N,)."""
-        return namespace(state.variance).sqrt(state.variance * (1 + leverage[:, None]))
+        return namespace(state.variance).sqrt(state.variance * (1.0 + leverage[:, None]))
 
     def next_variance(self, state: IntervalState, matured: Matured, share: Array | float) -> Array:
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
         xp = namespace(matured.error)
         own = matured.error * matured.error * matured.shrink
-        if not has_all(matured.observed):
-            own = xp.where(matured.observed > 0, own, self._as_others(state, matured, own))
+        if not has_all(matured.heard.observed):
+            own = xp.where(matured.heard.observed > 0, own, self._as_others(state, matured.heard.observed, own))
         return at_least(state.variance + share * (own - state.variance), FLOOR)
 
-    def _as_others(self, state: IntervalState, matured: Matured, own: Array) -> Array:
+    def _as_others(self, state: IntervalState, observed: Array, own: Array) -> Array:
         """What a lead without a label has probably erred, (N, H): as the others did, relative to their variance."""
         xp = namespace(own)
-        leads = xp.sum(matured.observed, axis=-1)
-        ratio = xp.sum(matured.observed * own / state.variance, axis=-1) / at_least(leads, 1.0)
+        leads = xp.sum(observed, axis=-1)
+        ratio = xp.sum(observed * own / state.variance, axis=-1) / at_least(leads, 1.0)
         return state.variance * xp.where(leads > 0, ratio, 1.0)[:, None]
 
 
@@ -180,24 +195,26 @@ class Conformal(IntervalRule, tag="conformal"):
     def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""
         assert isinstance(state, ConformalState)
-        share, heard = shares_outside(matured)
-        xp = namespace(share)
-        excess = share - heard[:, None, None] * self.tail
-        moved = state.log_factor + xp.matmul(self._pull, excess)
-        rows = at_most(state.rows + matured.observed, self._most_rows)
+        excess = shares_outside(matured) - matured.heard.some[:, None, None] * self.tail
+        moved = state.log_factor + namespace(excess).matmul(self._pull, excess)
+        rows = at_most(state.rows + matured.heard.observed, self._most_rows)
         return ConformalState(
-            variance=self.next_variance(state, matured, 1 / rows),
+            variance=self.next_variance(state, matured, 1.0 / rows),
             rows=rows,
             log_factor=at_least(at_most(moved, REACH), -REACH),
         )
 
 
-def shares_outside(matured: Matured) -> tuple[Array, Array]:
-    """Share of a row's leads outside their issued interval, below and above, (N, 2, levels); 1 where any is known."""
-    xp = namespace(matured.error)
-    off = (matured.error * matured.precision)[:, None]  # in issued sd; 0, which is inside, where there is none
-    leads = dot(matured.observed, matured.observed)  # observed is 0 or 1
-    each = matured.observed / at_least(leads, 1.0)[:, None]
-    half_widths = xp.reshape(matured.half_widths, (off.shape[0], 2, len(LEVELS), -1))
-    outside = xp.concat([-off, off], axis=1)[:, :, None] > half_widths
-    return xp.matmul(xp.astype(outside, off.dtype), each[:, None, :, None])[..., 0], at_most(leads, 1.0)
+@lru_cache(maxsize=16)
+def _sides(xp: Any, dtype: Any, device: Any) -> Array:
+    """What turns an error so that below, and then above, is the direction outwards: (2, 1, 1)."""
+    return xp.asarray([[[-1.0]], [[1.0]]], dtype=dtype, device=device)
+
+
+def shares_outside(matured: Matured) -> Array:
+    """Share of a row's leads outside their issued interval, below and above: (N, 2, levels)."""
+    off = matured.in_sd  # 0, which is inside, where there is none
+    xp = namespace(off)
+    half_widths = matured.half_widths.reshape((off.shape[0], 2, len(LEVELS), -1))
+    outside = off[:, None, None] * _sides(xp, off.dtype, off.device) > half_widths
+    return xp.matmul(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]

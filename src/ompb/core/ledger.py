@@ -50,11 +50,24 @@ class Width(NamedTuple):
 class Page(NamedTuple):
     """All that was said of a row; place h-1 is what origin r-h said of it."""
 
-    base: Array  # (N, H)
-    mean: Array  # the issued one: (N, H)
-    precision: Array  # 1 / issued standard deviation; 0 where nothing was issued: (N, H)
+    parts: Array  # base, mean and precision, and a width where every lead has its own: (N, parts, H)
     sums: Array  # of what was compared, see `ompb.core.tally`: (N, 2 V + 1)
     width: Width
+
+    @property
+    def said(self) -> Array:
+        """The base forecast and the issued mean, (N, 2, H)."""
+        return self.parts[:, :PRECISION]
+
+    @property
+    def mean(self) -> Array:
+        """The issued one, (N, H)."""
+        return self.parts[:, 1]
+
+    @property
+    def precision(self) -> Array:
+        """1 / issued standard deviation; 0 where nothing was issued: (N, H)."""
+        return self.parts[:, PRECISION]
 
 
 class Ledger(NamedTuple):
@@ -99,30 +112,25 @@ class Ledger(NamedTuple):
     def issue(self, origin: int, base: Array, mean: Array, precision: Array, width: Width, tallied: Array) -> Ledger:
         """Enter what was said, each (N, H), to dead places until it is taken, and the tally of it."""
         xp, terms = namespace(mean), width.stacked()
-        parts = xp.stack([base, mean, precision], axis=1)
-        if self.by_lead:
-            parts = xp.concat([parts, terms], axis=1)
-        self.ahead[:, :, self._places(origin, ahead=True)] = parts
+        parts = [base[:, None], mean[:, None], precision[:, None]]
+        self.ahead[:, :, self._places(origin)] = xp.concat([*parts, terms] if self.by_lead else parts, axis=1)
         return self._after(origin, terms[..., 0], tallied)
 
     def pass_over(self, origin: int) -> Ledger:
         """No forecast was issued at this origin."""
-        self.ahead[:, PRECISION, self._places(origin, ahead=True)] = 0.0
+        self.ahead[:, PRECISION, self._places(origin)] = 0.0
         return self._after(origin, 0.0, tally.passed_over(self.tally))
 
     def page(self, row: int) -> Page:
         """All that was said of the row to come."""
-        parts = namespace(self.ahead).take(self.ahead, self._places(row, ahead=False), axis=2)
+        # what origin row - h said lies where origin row + 1 will go: the places of lead h are h + 1
+        parts = namespace(self.ahead).take(self.ahead, self._places(row + 1), axis=2)
         return self._page(parts, self.tally[:, :, 0], row, row - 1)
 
-    def keep(self, row: int, page: Page) -> None:
-        """Keep what cells of the newest row need that come late: to dead places."""
+    def keep(self, row: int, page: Page, learned: Array) -> None:
+        """Keep what cells of the newest row need that come late, and which (N,) have not: to dead places."""
         place = row % int(self.late.shape[1])
-        kept = self.late[:, place]  # a view
-        kept[:, 0], kept[:, 1], kept[:, PRECISION] = page.base, page.mean, page.precision
-        if self.by_lead:
-            kept[:, PARTS:] = page.width.stacked()
-        self.sums[:, place] = page.sums
+        self.late[:, place], self.sums[:, place], self.learned[:, place] = page.parts, page.sums, learned
 
     def late_page(self, row: int, newest: int) -> Page:
         """What was said of a row that is ``newest - row`` rows old: views."""
@@ -134,36 +142,39 @@ class Ledger(NamedTuple):
         return self.learned[:, row % int(self.learned.shape[1])]
 
     def with_learned(self, row: int, cells: Array) -> Ledger:
-        """The cells (N,) of a row that are learned from now on."""
+        """The cells (N,) of an older row that are learned from now on."""
         learned = namespace(cells).asarray(self.learned, copy=True)
         learned[:, row % int(self.learned.shape[1])] = cells
-        return self._replace(learned=learned)
+        return Ledger(self.ahead, self.tally, self.late, self.sums, self.width, learned)
 
     def _after(self, origin: int, terms: Array | float, tallied: Array) -> Ledger:
         """The ledger after an origin of these terms (N, W)."""
-        if self.by_lead:
-            return self._replace(tally=tallied)
-        transposed = namespace(self.width).matrix_transpose
-        return self._replace(width=transposed(push(transposed(self.width), origin, terms)), tally=tallied)
+        width = self.width if self.by_lead else push(self.width.mT, origin, terms).mT
+        return Ledger(self.ahead, tallied, self.late, self.sums, width, self.learned)
 
     def _page(self, parts: Array, sums: Array, row: int, newest: int) -> Page:
         """Of the parts (N, parts, H) of a row, where ``newest`` is the newest origin."""
         width = Width.of(parts[:, PARTS:]) if self.by_lead else self._width(row, newest)
-        return Page(parts[:, 0], parts[:, 1], parts[:, PRECISION], sums, width)
+        return Page(parts, sums, width)
 
     def _width(self, row: int, newest: int) -> Width:
         """What the origins that spoke of a row issued with, where all leads share it: views."""
-        transposed = namespace(self.width).matrix_transpose
-        return Width.of(transposed(before(transposed(self.width), row, self.horizon, newest)))
+        return Width.of(before(self.width.mT, row, self.horizon, newest).mT)
 
-    def _places(self, row: int, ahead: bool) -> Array:
-        """Where the leads of an origin go, or those that spoke of a row lie: (H,)."""
-        leads, first = _leads(namespace(self.ahead), self.horizon, self.ahead.device)
-        return first + (row if ahead else row - leads) % (leads + 1)
+    def _places(self, origin: int) -> Array:
+        """Where the leads of an origin go: (H,)."""
+        return _places(namespace(self.ahead), self.horizon, self.ahead.device, origin)
+
+
+@lru_cache(maxsize=64)
+def _places(xp: Any, horizon: int, device: Any, origin: int) -> Array:
+    """Of an origin, which is asked for by the page of the row before it and then by itself."""
+    places, first = _leads(xp, horizon, device)
+    return first + origin % places
 
 
 @lru_cache(maxsize=64)
 def _leads(xp: Any, horizon: int, device: Any) -> tuple[Array, Array]:
-    """The leads, and the first place of each."""
+    """How many places each lead has, and the first of them."""
     leads = xp.arange(1, horizon + 1, device=device)
-    return leads, (leads - 1) * (leads + 2) // 2
+    return leads + 1, (leads - 1) * (leads + 2) // 2

@@ -48,7 +48,6 @@ class Mixture:
 
     members: tuple[Voices, ...]
     prior: Array  # belief in each voice before any outcome: (K,)
-    backbone: Array  # 1 for the bare forecaster, else 0: (K,)
     noise: Array  # variance of each lead that one unit of a voice's leverage stands for: (N, K, H)
 
     @classmethod
@@ -67,7 +66,6 @@ class Mixture:
         return cls(
             members=voices,
             prior=xp.asarray(prior, dtype=like.dtype, device=like.device),
-            backbone=xp.asarray([float(name == NAME) for name in names], dtype=like.dtype, device=like.device),
             noise=xp.stack(noise, axis=1),
         )
 

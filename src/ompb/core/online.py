@@ -10,10 +10,11 @@ Each of them takes a state and returns the next; an earlier state stays good unt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ompb.core import tally
-from ompb.core.arrays import Array, dot, has_all, namespace
+from ompb.core.arrays import Array, at_least, dot, has_all, namespace, ones_where, tiny
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
@@ -21,7 +22,7 @@ from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
-from ompb.core.intervals import IntervalRule, IntervalState, Matured
+from ompb.core.intervals import Heard, IntervalRule, IntervalState, Matured
 from ompb.core.ledger import Ledger, Page, Width
 from ompb.core.mixture import Mixture, States
 from ompb.core.quantiles import OwnShape
@@ -45,9 +46,9 @@ class Labels(NamedTuple):
 
     residual: Array  # outcome less base forecast: (N, H)
     error: Array  # outcome less issued mean: (N, H)
-    observed: Array  # 1 where there is a label, else 0: (N, H)
-    counted: Array  # what the leads count at which there is one: (N,)
-    heard: Array  # 1 where there is any, else 0: (N,)
+    in_sd: Array  # the same in issued standard deviations: (N, H)
+    heard: Heard
+    counted: Array  # what the leads count at which there is a label: (N,)
     losses: Array  # of each voice and each speed: (N, K + Z)
 
 
@@ -113,25 +114,23 @@ class Online:
         known = namespace(values).isfinite(values)
         page = state.ledger.page(row)
         labels = self._labels(page, values, known)
-        state.ledger.keep(row, page)
+        state.ledger.keep(row, page, known)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn(members, row, labels.residual, labels.observed)
-            gate = self.gate.learn(gate, labels.heard, labels.losses)
-            evidence = self.evidence.learn(evidence, row, labels.heard)
+            members = self.mixture.learn(members, row, labels.residual, labels.heard.observed)
+            gate = self.gate.learn(gate, labels.heard.some, labels.losses)
+            evidence = self.evidence.learn(evidence, row, labels.heard.some)
         return OnlineState(
             members=members,
             gate=gate,
             evidence=evidence,
             intervals=self._learn_intervals(state, page, labels),
             guard=guard,
-            ledger=state.ledger.with_learned(row, known),
+            ledger=state.ledger,
             certificate=state.certificate,
-            realised=self.realised.learn(state.realised, row, labels.error, labels.observed),
-            expected=self.expected.learn(state.expected, labels.error, page.precision, labels.counted),
-            warnings=self.warnings.reveal(
-                state.warnings, labels.error[:, 0] * page.precision[:, 0], labels.observed[:, 0]
-            ),
+            realised=self.realised.learn(state.realised, row, labels.error, labels.heard.observed),
+            expected=self.expected.learn(state.expected, labels.in_sd, labels.counted),
+            warnings=self.warnings.reveal(state.warnings, labels.in_sd[:, 0], labels.heard.observed[:, 0]),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -146,16 +145,16 @@ class Online:
         labels = self._labels(page, values, news)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
-            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.observed)
-            gate = self.gate.learn_late(gate, labels.heard, labels.losses, age=newest - row)
-            evidence = self.evidence.learn(evidence, row, labels.heard)
+            members = self.mixture.learn_late(members, row, newest, labels.residual, labels.heard.observed)
+            gate = self.gate.learn_late(gate, labels.heard.some, labels.losses, age=newest - row)
+            evidence = self.evidence.learn(evidence, row, labels.heard.some)
         return hidden, state._replace(
             members=members,
             gate=gate,
             evidence=evidence,
             intervals=self._learn_intervals(state, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
-            realised=self.realised.learn_late(state.realised, row, labels.error, labels.observed),
+            realised=self.realised.learn_late(state.realised, row, labels.error, labels.heard.observed),
         )
 
     def issue(
@@ -184,15 +183,15 @@ class Online:
         leverage = dot(weights, chorus.leverage[..., 0])
         sd, width = self._spread(state, leverage, spreads)
         mean = base + correction
-        compared = xp.concat([corrections, mixes[:, :-1]], axis=1)  # (N, K + Z, H)
+        compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
         tallied = tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads)
-        ledger = state.ledger.issue(origin, base, mean, 1 / sd, width, tallied)
+        ledger = state.ledger.issue(origin, base, mean, 1.0 / sd, width, tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, weights, chorus)
         issued = Issued(
             correction=correction,
-            gate=1 - weights[:, self.mixture.backbone_place],
+            gate=1.0 - weights[:, self.mixture.backbone_place],
             novelty=novelty,
             sd=sd,
             half_widths=width.half_widths,
@@ -226,17 +225,17 @@ class Online:
         if self.novelty is None:
             return None, None, state.evidence
         novelty = self.novelty.of(corrections, known)
-        episode = self.evidence.issue(state.evidence, origin, novelty)
-        return novelty, self.evidence.log_weight(episode, novelty), episode
+        return novelty, *self.evidence.issue(state.evidence, origin, novelty)
 
     def _learn_intervals(self, state: OnlineState, page: Page, labels: Labels) -> IntervalState:
-        width = page.width
-        matured = Matured(labels.error, labels.observed, page.precision, width.half_widths, width.shrink)
-        return self.intervals.learn(state.intervals, matured)
+        half_widths, shrink = page.width.half_widths, page.width.shrink
+        return self.intervals.learn(
+            state.intervals, Matured(labels.error, labels.in_sd, labels.heard, half_widths, shrink)
+        )
 
     def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
-        sd, shrink = self.intervals.sd(state.intervals, leverage), (1 / (1 + leverage))[:, None]
+        sd, shrink = self.intervals.sd(state.intervals, leverage), (1.0 / (1.0 + leverage))[:, None]
         if self.shape is None or spreads is None:
             return sd, Width(shrink, self.intervals.issued(state.intervals))
         scale, shape = self.shape.read(spreads, self.base_variance)
@@ -245,13 +244,24 @@ class Online:
     def _labels(self, page: Page, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""
         xp = namespace(values)
-        is_observed = known[:, None] & (page.precision > 0)
-        observed = xp.astype(is_observed, values.dtype)
-        if has_all(is_observed):
-            residual, error = values[:, None] - page.base, values[:, None] - page.mean
+        if has_all(known) and has_all(page.precision):  # which is 0 where nothing was issued
+            heard, counted, share = self._whole
+            off = values[:, None, None] - page.said
         else:
+            heard, counted, share = self._heard(known[:, None] & (page.precision > 0))
             values = xp.where(known, values, 0.0)
-            residual, error = ((values[:, None] - said) * observed for said in (page.base, page.mean))
-        counted = dot(observed, self.gate.leads)
-        heard = xp.astype(counted > 0, values.dtype)
-        return Labels(residual, error, observed, counted, heard, tally.losses(page.sums, values, counted))
+            off = (values[:, None, None] - page.said) * heard.observed[:, None]
+        error = off[:, 1]
+        losses = tally.losses(page.sums, values, counted, share)
+        return Labels(off[:, 0], error, error * page.precision, heard, counted, losses)
+
+    @cached_property
+    def _whole(self) -> tuple[Heard, Array, Array]:
+        """What is heard of a row of which every lead has its label, as most have."""
+        return self._heard(self.base_variance > 0)
+
+    def _heard(self, is_observed: Array) -> tuple[Heard, Array, Array]:
+        """At which leads (N, H) there are labels, what these count (N,), and 1 over it, 0 where there is none: (N,)."""
+        observed = ones_where(is_observed, self.base_variance)
+        heard, counted = Heard.of(observed), dot(observed, self.gate.leads)
+        return heard, counted, heard.some / at_least(counted, tiny(counted))

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, reshaped, zeros
+from ompb.core.arrays import Array, contiguous, dot, namespace, zeros
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, before, push
 from ompb.floor.shapes import Shape
@@ -49,9 +49,10 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     f = xp.matmul(phi[..., None, :], root)  # as a row
     u = xp.matmul(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
-    more = 1 + q
-    along = u / (more + xp.sqrt(more))
-    return q[..., 0], u / more, root - along[..., None] * f
+    more = 1.0 + q
+    after = (u / -(more + xp.sqrt(more)))[..., None] * f
+    after += root
+    return q[..., 0], u / more, after
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -131,7 +132,7 @@ class Recursion:
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
         xp = namespace(phi)
-        return xp.matrix_transpose(xp.matmul(state.mean, phi.mT[:, None]))
+        return xp.matmul(state.mean, phi.mT[:, None]).mT
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
@@ -192,7 +193,7 @@ class Recursion:
         if (origin - first) % REFILL_EVERY == 0:
             root = self._refilled(root)
             pull = self.omega * xp.matmul(root, root.mT)
-            pulls = xp.concat([reshaped(pull, (*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
+            pulls = xp.concat([pull.reshape((*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
         return Posterior(state.mean, root, phi, gains, pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:
@@ -216,4 +217,4 @@ class Recursion:
         size = int(state.root.shape[-1])
         since = (origin - state.first) // REFILL_EVERY - newest  # refills after that one
         pulls = state.pulls[:, :, since : since + count]
-        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), reshaped(pulls, (*pulls.shape[:3], size, size))
+        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), pulls.reshape((*pulls.shape[:3], size, size))

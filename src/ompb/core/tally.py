@@ -14,7 +14,7 @@ ones, and c.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, at_least, namespace, tiny, zeros
+from ompb.core.arrays import Array, at_least, namespace, zeros
 
 
 def empty(like: Array, compared: int) -> Array:
@@ -23,37 +23,40 @@ def empty(like: Array, compared: int) -> Array:
     return zeros(like, lanes, 2 * compared + 1, horizon)
 
 
-def issued(tally: Array, base: Array, corrections: Array, mean: Array, leads: Array) -> Array:
+def issued(tally: Array, base: Array, corrections: tuple[Array, ...], mean: Array, leads: Array) -> Array:
     """The tally a row later, once forecasts base + correction, (N, H) and (N, V, H), were issued, and the mean (N, H).
 
-    ``leads`` (H,) is what each lead counts.
+    The corrections may come in parts, voices after voices; ``leads`` (H,) is what each lead counts.
     """
-    xp = namespace(tally)
-    centre = xp.concat([tally[:, -1, 1:], mean[:, -1:]], axis=1)
-    off = corrections + (base - centre)[:, None]
+    grown, compared = _moved_on(tally, mean[:, -1]), int(tally.shape[1]) // 2
+    off = namespace(tally).concat(corrections, axis=1)
+    off += (base - grown[:, -1])[:, None]
     first = off * leads
-    grown = xp.concat([first, first * off, centre[:, None]], axis=1)
-    grown[:, :-1, :-1] += tally[:, :-1, 1:]
+    grown[:, :compared] += first
+    first *= off
+    grown[:, compared:-1] += first
     return grown
 
 
 def passed_over(tally: Array) -> Array:
     """The tally a row later, at which nothing was issued."""
-    xp = namespace(tally)
-    blank = xp.zeros_like(tally[:, :, :1])
-    blank[:, -1] = tally[:, -1, -1:]
-    return xp.concat([tally[:, :, 1:], blank], axis=2)
+    return _moved_on(tally, tally[:, -1, -1])
 
 
-def losses(sums: Array, values: Array, counted: Array) -> Array:
+def _moved_on(tally: Array, centre: Array) -> Array:
+    """The tally a row later, with nothing said of the row that is now the last one but what is near it, (N,)."""
+    last = zeros(tally, *tally.shape[:2], 1)
+    last[:, -1, 0] = centre
+    return namespace(tally).concat([tally[:, :, 1:], last], axis=2)
+
+
+def losses(sums: Array, values: Array, counted: Array, share: Array) -> Array:
     """The means over leads of (y - f_h)^2, (N, V), for a row's sums (N, 2 V + 1) and its cells y (N,).
 
-    ``counted`` (N,) is the sum of w_h over the leads that spoke of a known cell. Where it is 0 so are the means.
+    ``counted`` (N,) is the sum of w_h over the leads that spoke of a known cell, ``share`` (N,) is 1 over it, or 0
+    where it is 0: so are the means there.
     """
-    xp = namespace(sums)
     compared = int(sums.shape[1]) // 2
-    counted = counted[:, None]
     off = (values - sums[:, -1])[:, None]
-    total = sums[:, compared:-1] + off * (off * counted - 2 * sums[:, :compared])
-    share = xp.where(counted > 0, 1 / at_least(counted, tiny(counted)), 0.0)
-    return share * at_least(total, 0.0)  # rounding may have put it below 0
+    total = sums[:, compared:-1] + off * (off * counted[:, None] - 2.0 * sums[:, :compared])
+    return share[:, None] * at_least(total, 0.0)  # rounding may have put it below 0

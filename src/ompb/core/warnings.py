@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_none, namespace, over_series, reshaped, tiny, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_none, namespace, over_series, tiny, zeros
 from ompb.core.expected import GAUSSIAN
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.floor.shapes import LARGEST, Shape
@@ -147,7 +147,7 @@ class Warnings:
 
         A sum in time order takes no error that comes late.
         """
-        rise = dot(reshaped(error * error - DRIFT * observed, (-1, self.channels)), self.each_channel)
+        rise = dot((error * error - DRIFT * observed).reshape((-1, self.channels)), self.each_channel)
         erring = at_least(state.erring + at_most(rise, MOST), 0.0)
         return WarningState(state.record, state.line, state.usual, erring, *state[4:])
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator, online_rules
-from ompb.core.arrays import Array, has_all, has_none, namespace, reshaped, row_major
+from ompb.core.arrays import Array, has_all, has_none, namespace, row_major
 from ompb.core.guard import GuardState
 from ompb.core.online import Issued, Online, OnlineState
 from ompb.errors import OptionError, TooShortError
@@ -95,6 +95,12 @@ class Cohort:
         return self.on_host if self.library == HOST else mapped(self.library.array, self.on_host, every=True)
 
     @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """Its numbers as columns, (S, C, 1), or (1, C, 1) of all series."""
+        columns = (-1, self.cal.channels, 1)
+        return self.scaler.centre.reshape(columns), self.scaler.scale.reshape(columns)
+
+    @cached_property
     def bounds(self) -> Any:
         """What no value can lie below or above, (2, C), or (S, 2, 1, C); None if nobody gave any."""
         bounds = self.cal.bounds  # an option, hence the same for all
@@ -129,13 +135,13 @@ class Cohort:
         if hidden is not None and has_none(hidden):
             hidden = None
         lanes = self.scaler.standardise(values if hidden is None else xp.where(hidden, xp.nan, values))
-        off, guard = self.online.judge(state.online, state.rows, reshaped(lanes, (-1,)))
+        off, guard = self.online.judge(state.online, state.rows, lanes.reshape((-1,)))
         if off is not None:
-            off = reshaped(off, values.shape)
+            off = off.reshape(values.shape)
             hidden = off if hidden is None else hidden | off
         if hidden is not None:
             values, lanes = xp.where(hidden, xp.nan, values), xp.where(hidden, xp.nan, lanes)
-        return Entered(values, reshaped(lanes, (-1,)), hidden, guard, state.window.with_row(state.rows, values))
+        return Entered(values, lanes.reshape((-1,)), hidden, guard, state.window.with_row(state.rows, values))
 
     def is_ready(self, state: CohortState) -> bool:
         """Whether the next row completes a window."""
@@ -188,9 +194,9 @@ class Cohort:
         hidden = ~(self.scaler.near(row) | xp.isnan(row))[:, 0]
         values = xp.where(hidden, xp.nan, values)
         if newest - late <= cal.settings.patience:
-            lanes = reshaped(self.scaler.standardise(values[:, None]), (-1,))
+            lanes = self.scaler.standardise(values[:, None]).reshape((-1,))
             off, online = self.online.reveal_late(online, late, newest, lanes)
-            hidden = hidden | reshaped(off, hidden.shape)
+            hidden = hidden | off.reshape(hidden.shape)
         window = state.window.revised(newest - late, late, xp.where(hidden, xp.nan, values))
         return state._replace(window=window, online=online, hidden=state.hidden + hidden)
 
@@ -231,10 +237,9 @@ class Cohort:
         )
 
     def _lanes(self, rows: Array) -> Array:
-        """Rows (S, T, C) standardised, as lanes (N, T)."""
-        xp = namespace(rows)
-        by_channel = row_major(xp.permute_dims(self.scaler.standardise(rows), (0, 2, 1)))
-        return reshaped(by_channel, (-1, rows.shape[1]))
+        """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""
+        centre, scale = self._columns
+        return ((row_major(rows.mT) - centre) / scale).reshape((-1, rows.shape[1]))
 
     def _spreads(self, answer: Answer) -> Array | None:
         """How far the quantiles of answers lie off their median, standardised: (N, Q - 1, H); None without any."""
@@ -245,7 +250,7 @@ class Cohort:
         others = xp.concat([quantiles[..., :middle], quantiles[..., middle + 1 :]], axis=-1)  # (S, H, C, Q - 1)
         off = (others - answer.base[..., None]) / self.scaler.scale[..., None]
         by_lane = row_major(xp.permute_dims(off, (0, 2, 3, 1)))
-        return reshaped(by_lane, (-1, *by_lane.shape[2:]))
+        return by_lane.reshape((-1, *by_lane.shape[2:]))
 
 
 def shape_of(cal: Calibrator) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from ompb.core.arrays import Array, namespace, reshaped
+from ompb.core.arrays import Array, namespace
 from ompb.floor.shapes import Shape
 
 _Value = TypeVar("_Value")
@@ -30,7 +30,7 @@ def spread(value: _Value, series: int) -> _Value:
 
     def change(array: Array) -> Array:
         shape = (series, *array.shape)
-        return reshaped(namespace(array).broadcast_to(array[None], shape), (series * shape[1], *array.shape[1:]))
+        return namespace(array).broadcast_to(array[None], shape).reshape((series * shape[1], *array.shape[1:]))
 
     return mapped(change, value)
 
@@ -45,7 +45,7 @@ def taken(value: _Value, series: int, places: Any) -> _Value:
 
     def change(array: Array) -> Array:
         chosen = _by_series(array, series)[places]
-        return reshaped(chosen, (chosen.shape[0] * chosen.shape[1], *array.shape[1:]))
+        return chosen.reshape((chosen.shape[0] * chosen.shape[1], *array.shape[1:]))
 
     return mapped(change, value)
 
@@ -126,7 +126,7 @@ def _fields(kind: Any) -> dict[str, Any] | None:
 
 def _by_series(array: Array, series: int) -> Array:
     """(S, lanes of a series, ...)."""
-    return reshaped(array, (series, array.shape[0] // series, *array.shape[1:]))
+    return array.reshape((series, array.shape[0] // series, *array.shape[1:]))
 
 
 def _is_by_series(hint: Any) -> bool:

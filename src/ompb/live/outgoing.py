@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ompb.calibrator import Calibrator
-from ompb.core.arrays import Array, namespace, reshaped
+from ompb.core.arrays import Array, has_all, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued, OnlineState
 from ompb.core.record import rows_between
@@ -37,20 +37,21 @@ def in_units(cohort: Cohort, base: Array, issued: Issued) -> InUnits:
     series, _, channels = base.shape
 
     def by_series(lanes: Array) -> Array:
-        return reshaped(lanes, (series, channels, *lanes.shape[1:]))
+        return lanes.reshape((series, channels, *lanes.shape[1:]))
 
     gate = by_series(issued.gate)
-    moved = base + scale * by_series(issued.correction).mT
+    mean = base + scale * by_series(issued.correction).mT
+    if not has_all(gate):  # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
+        mean = xp.where(gate[:, None] > 0, mean, base)
     widths = xp.permute_dims(by_series(issued.half_widths), (0, 2, 3, 1))
     per_series = scale if scale.ndim == 1 else scale[:, 0]
     return InUnits(
-        # adding a zero would turn -0.0 into 0.0: a closed gate returns the base bit for bit
-        mean=xp.where(gate[:, None] > 0, moved, base),
+        mean=mean,
         base=base,
         gate=gate,
         novelty=None if issued.novelty is None else by_series(issued.novelty),
         sd=scale * by_series(issued.sd).mT,
-        multipliers=reshaped(widths, (series, 2, len(LEVELS), -1, channels)),
+        multipliers=widths.reshape((series, 2, len(LEVELS), -1, channels)),
         expected_error=per_series * by_series(issued.expected_error),
     )
 
@@ -67,10 +68,7 @@ def forecast_of(
 ) -> Forecast:
     """The forecast of a single series, issued with row ``origin`` around a base forecast (1, H, C)."""
     cal = cohort.cal
-    units = InUnits(*(None if every is None else every[0] for every in in_units(cohort, base, issued)))
-    for array in units:
-        if array is not None:
-            array.flags.writeable = False
+    units = InUnits(*map(_first, in_units(cohort, base, issued)))
     return Forecast(
         origin=origin,
         times=None if stamp is None or cal.grid is None else cal.grid.after(stamp, cal.horizon),
@@ -88,6 +86,15 @@ def forecast_of(
         warnings=alerts,
         replaced=replaced,
     )
+
+
+def _first(every: Array | None) -> Array | None:
+    """That of the first series, read-only."""
+    if every is None:
+        return None
+    first = every[0]
+    first.setflags(write=False)
+    return first
 
 
 def alerts_of(

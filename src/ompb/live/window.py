@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.core.arrays import Array, has_all, namespace
+from ompb.core.arrays import Array, has_all, has_none, namespace
 from ompb.floor.shapes import Shape
 from ompb.rows.windows import fill_forward
 from ompb.types import Floats
@@ -53,11 +53,12 @@ class Window(NamedTuple):
     def with_row(self, row: int, values: Array) -> Window:
         """Once ``values`` (S, 1, C) is the newest row, the one of that index."""
         xp = namespace(values)
-        absent = xp.isnan(self.known[:, 0])
+        absent, missing = xp.isnan(self.known[:, 0]), xp.isnan(values)
         oldest = row - int(self.known.shape[1])
+        newest = values if has_none(missing) else xp.where(missing, self.filled[:, -1:], values)
         return Window(
             xp.concat([self.known[:, 1:], values], axis=1),
-            xp.concat([self.filled[:, 1:], xp.where(xp.isnan(values), self.filled[:, -1:], values)], axis=1),
+            xp.concat([self.filled[:, 1:], newest], axis=1),
             self.filled[:, 0],
             self.before_row if has_all(absent) else xp.where(absent, self.before_row, oldest),
         )

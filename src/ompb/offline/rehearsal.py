@@ -46,18 +46,9 @@ class Memories(Memory):
         return cls(memories[0].spans, tuple(memories), tuple(slice(*pair) for pair in pairwise(ends)))
 
     @cached_property
-    def reach(self) -> int:  # type: ignore[override]
-        """The longest span of all."""
-        return max(memory.reach for memory in self.each)
-
-    @cached_property
     def lengths(self) -> tuple[int, ...]:
         """Of all their spans."""
         return tuple(sorted({span.rows for memory in self.each for span in memory.spans}))
-
-    def longest(self, known: int) -> int:
-        """The place among all lengths of the longest that so many known rows fill."""
-        return max(place for place, rows in enumerate(self.lengths) if place == 0 or rows <= known)
 
     def see(self, view: View) -> Array:
         """What each adds to the base forecasts of its lanes: (N, n, 2 H)."""

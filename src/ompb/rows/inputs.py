@@ -88,7 +88,7 @@ def as_row(row: Any, names: tuple[str, ...]) -> Floats:
     >>> as_row({"b": 2.0, "a": 1.0}, ("a", "b"))
     array([1., 2.])
     """
-    if type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (len(names),) and np.isfinite(row).all():
+    if type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (len(names),) and _is_finite(row):
         return row.copy()  # what a live stream mostly gets, at a tenth of the cost
     values, found = _read_row(row)
     if found is not None:
@@ -99,6 +99,11 @@ def as_row(row: Any, names: tuple[str, ...]) -> Floats:
     if infinite.any():
         raise NotFiniteError(f"row is infinite at {in_words(names[np.argmax(infinite)])}; write NaN for missing.")
     return values
+
+
+def _is_finite(values: Floats) -> bool:
+    """By a count, which costs a third of what `all` does."""
+    return bool(np.count_nonzero(np.isfinite(values)) == values.size)
 
 
 def as_future(future: Any, rows: int, what: str) -> Floats:

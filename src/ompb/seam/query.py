@@ -237,7 +237,7 @@ def _require_shape(answer: Floats, points: tuple[int, ...], quantiles: int) -> N
 
 def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...]) -> None:
     near = scaler.near(answer)
-    if near.all():
+    if np.count_nonzero(near) == near.size:  # cheaper than `all`
         return
     place, lead, channel = np.argwhere(~near)[0]
     value = answer[place, lead, channel]

@@ -96,6 +96,11 @@ class Certifier:
         noise = self.reader.mixture.noise
         return namespace(noise).ones((self.options.ring,), dtype=noise.dtype, device=noise.device)
 
+    @cached_property
+    def unit(self) -> Array:
+        """The squared gap that counts as 1, tau_d^2: (S, 1, 1)."""
+        return self.scales.tau_d[:, None, None] ** 2
+
     def start(self, states: States) -> CertificateState:
         """All windows read under the mixture a stream starts with; no target window yet."""
         squared, statistics = self.reader.look(self.windows, states)
@@ -174,5 +179,5 @@ class Certifier:
 
     def _disagreement(self, statistics: Array, pairs: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""
-        scaled = bounded(gaps(statistics, pairs), self.scales.tau_d[:, None, None], self.options.disagreement)
+        scaled = bounded(gaps(statistics, pairs), self.unit, self.options.disagreement)
         return scaled[..., 0] if scaled.shape[-1] == 1 else namespace(scaled).mean(scaled, axis=-1)

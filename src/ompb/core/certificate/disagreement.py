@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, at_most, contiguous, namespace, reshaped
+from ompb.core.arrays import Array, at_most, contiguous, namespace
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -34,7 +34,7 @@ def pair_statistics(forecasts: Array, leverage: Array, channels: int) -> Array:
     xp = namespace(forecasts)
     lanes, _, windows, _ = forecasts.shape
     by_lane = _statistics(xp.permute_dims(forecasts, (0, 2, 1, 3)), leverage.mT)
-    by_series = reshaped(by_lane, (lanes // channels, channels, windows, -1))
+    by_series = by_lane.reshape((lanes // channels, channels, windows, -1))
     return contiguous(xp.permute_dims(by_series, (0, 2, 1, 3)))
 
 
@@ -42,15 +42,15 @@ def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: 
     """The same of one window (n = 1), written straight to a place of statistics (S, ring, C, Q)."""
     series, _, channels, _ = statistics.shape
     by_lane = _statistics(forecasts[:, :, 0], leverage[..., 0])
-    statistics[:, place] = reshaped(by_lane, (series, channels, -1))
+    statistics[:, place] = by_lane.reshape((series, channels, -1))
 
 
 def _statistics(forecasts: Array, leverage: Array) -> Array:
-    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T / H."""
+    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T."""
     xp = namespace(forecasts)
     *rest, voices, leads = forecasts.shape
-    products = reshaped(xp.matmul(forecasts, forecasts.mT) / leads, (*rest, voices * voices))
-    between = xp.matmul(products[..., None, :], _differences(voices, xp, products.dtype, products.device))[..., 0, :]
+    products = xp.matmul(forecasts, forecasts.mT).reshape((*rest, 1, voices * voices))
+    between = xp.matmul(products, _differences(voices, leads, xp, products.dtype, products.device))[..., 0, :]
     return xp.concat([between, leverage], axis=-1)
 
 
@@ -62,20 +62,20 @@ def _places(voices: int) -> tuple[list[int], list[int]]:
 
 
 @lru_cache(maxsize=64)
-def _differences(voices: int, xp: Any, dtype: Any, device: Any) -> Array:
-    """What makes d_ij = G_ii + G_jj - G_ij - G_ji of all products: (K K, pairs)."""
+def _differences(voices: int, leads: int, xp: Any, dtype: Any, device: Any) -> Array:
+    """What makes d_ij = (G_ii + G_jj - G_ij - G_ji) / H of all products: (K K, pairs)."""
     first, second = _places(voices)
     marks = [[0.0] * len(first) for _ in range(voices * voices)]
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
-        marks[i * voices + i][pair] = marks[j * voices + j][pair] = 1.0
-        marks[i * voices + j][pair] = marks[j * voices + i][pair] = -1.0
-    return reshaped(xp.asarray(marks, dtype=dtype, device=device), (voices * voices, len(first)))
+        marks[i * voices + i][pair] = marks[j * voices + j][pair] = 1 / leads
+        marks[i * voices + j][pair] = marks[j * voices + i][pair] = -1 / leads
+    return xp.asarray(marks, dtype=dtype, device=device).reshape((voices * voices, len(first)))
 
 
 def gaps(statistics: Array, pairs: Array) -> Array:
     """||h - h'||^2 / (H C) of each pair, (S, n, pairs), on windows of statistics (S, n, C, Q)."""
     xp = namespace(statistics)
-    return xp.matmul(reshaped(statistics, (*statistics.shape[:2], -1)), pairs)
+    return xp.matmul(statistics.reshape((*statistics.shape[:2], -1)), pairs)
 
 
 def expected_pair(belief: Array, noise: Array, channels: int) -> Array:
@@ -107,15 +107,15 @@ def drawn_pairs(belief: Array, noise: Array, uniforms: Array, channels: int) -> 
 def _over_lanes(pairs: Array, channels: int) -> Array:
     """Coefficients of a series' mean over its lanes, (S, C Q, pairs), from those of each lane (N, Q, pairs)."""
     lanes, _, count = pairs.shape
-    return reshaped(pairs, (lanes // channels, -1, count)) / channels
+    return pairs.reshape((lanes // channels, -1, count)) / channels
 
 
-def bounded(gap: Array, tau: Array | float, mode: DisagreementMode) -> Array:
-    """D from squared gaps (S, ...): min(1, x), x / (1 + x), or x itself, with x = gap / tau^2, tau (S, 1, ...).
+def bounded(gap: Array, unit: Array | float, mode: DisagreementMode) -> Array:
+    """D from squared gaps (S, ...): min(1, x), x / (1 + x), or x itself, with x = gap / unit, unit (S, 1, ...).
 
     The unclipped mode leaves [0, 1] and is a diagnostic only.
     """
-    scaled = gap / tau**2
+    scaled = gap / unit
     if mode == "clipped":
         return at_most(scaled, 1.0)
     if mode == "normalised":

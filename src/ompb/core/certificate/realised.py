@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, namespace, over_series, reshaped, zeros
+from ompb.core.arrays import Array, at_least, namespace, over_series, zeros
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
 from ompb.floor.shapes import Shape
@@ -105,7 +105,7 @@ class RealisedRisks:
         series, _, depth = maturing.shape
         horizon = errors.shape[1]
         both = over_series(xp.concat([errors * errors, observed], axis=1), self.channels)
-        both = reshaped(both, (series, 2, horizon))
+        both = both.reshape((series, 2, horizon))
         start = -row % depth  # leads 1, 2, ... are origins row - 1, row - 2, ...
         left = min(depth - start, horizon)
         grown = xp.asarray(maturing, copy=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, over_series, reshaped
+from ompb.core.arrays import Array, contiguous, dot, namespace, over_series
 from ompb.core.certificate.disagreement import drawn_pairs, expected_pair, pair_statistics
 from ompb.core.features import View
 from ompb.core.mixture import Mixture, States
@@ -54,7 +54,7 @@ class CertificateWindows:
         """Which windows of each series have a known outcome, (S, n)."""
         xp = namespace(self.weight)
         lanes = xp.max(self.weight, axis=-1) > 0
-        return xp.any(reshaped(lanes, (-1, channels, len(self))), axis=1)
+        return xp.any(lanes.reshape((-1, channels, len(self))), axis=1)
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,11 @@ class Reader:
         xp = namespace(windows.residual)
         chorus = self.mixture.speak(states, windows.seen)
         errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
-        squared = dot(errors * errors, windows.weight[:, None])  # (N, K, n)
+        statistics = pair_statistics(errors, chorus.leverage, self.channels)
+        errors *= errors  # nobody needs them any more, and there are many
+        squared = dot(errors, windows.weight[:, None])  # (N, K, n)
         noise = xp.matmul(self.mixture.noise, windows.weight.mT)  # (N, K, n)
-        squared = contiguous(xp.matrix_transpose(squared + chorus.leverage * noise))
-        return squared, pair_statistics(errors, chorus.leverage, self.channels)
+        return contiguous((squared + chorus.leverage * noise).mT), statistics
 
     def risk(self, squared: Array, belief: Array) -> Array:
         """Gibbs risk E||y - h||^2 / (H C) over the known cells, (S, n), from the voices' expected squared errors."""

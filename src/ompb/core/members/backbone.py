@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Fixed, Learner, MemberOptions, Untaught
 
@@ -23,4 +23,4 @@ class Backbone(Fixed, tag=NAME):
 
     def correction(self, view: View) -> Array:
         """Zeros (N, n, H)."""
-        return namespace(view.base).zeros_like(view.base)
+        return zeros(view.base, *view.base.shape)

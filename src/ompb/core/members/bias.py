@@ -56,7 +56,7 @@ class Bias(Member, Voices, tag="running bias"):
 
     def speak(self, state: BiasState, seen: Array) -> Speech:
         """The same bias for every window, (N, 1, n, H)."""
-        return Speech(((1 - DISCOUNT) * state.total[:, None] * seen)[:, None], None)
+        return Speech((state.total[:, None] * ((1 - DISCOUNT) * seen))[:, None], None)
 
     def learn(self, state: BiasState, row: int, residual: Array, observed: Array) -> BiasState:
         """The past fades, and the newest residuals are added."""

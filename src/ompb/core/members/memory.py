@@ -14,11 +14,12 @@ regression moves.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, namespace, product, reshaped, zeros
+from ompb.core.arrays import Array, contiguous, namespace, product, zeros
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.slides import slid_products
@@ -51,23 +52,22 @@ class Span:
 
     def forecasts(self, rows: Array) -> Array:
         """Of both regressions, (N, n, 2 H), from the newest rows (N, n, at least M)."""
-        (lanes, windows, _), leads = rows.shape, self.pooled.shape[2]
         features = self._features(rows)
-        said = zeros(rows, lanes, windows, 2 * leads)
-        reshaped(said, (*features.shape[:3], -1))[..., :leads] = product(features, self.pooled[:, None])
-        said[..., leads:] = product(reshaped(features, (lanes, windows, -1)), self.own)
-        return said
+        own = product(features.reshape((*rows.shape[:2], -1)), self.own)
+        return namespace(rows).concat([self._pooled(features, rows), own], axis=-1)
 
     def pooled_forecasts(self, rows: Array) -> Array:
         """Of the pooled regression alone, (N, n, H)."""
-        said = product(self._features(rows), self.pooled[:, None])
-        return reshaped(said, (*rows.shape[:2], -1))
+        return self._pooled(self._features(rows), rows)
+
+    def _pooled(self, features: Array, rows: Array) -> Array:
+        return product(features, self.pooled[:, None]).reshape((*rows.shape[:2], -1))
 
     def _features(self, rows: Array) -> Array:
         """What the regressions know of windows, (S, C, n, f): lane by lane, so that none depends on the others."""
         lanes, windows, _ = rows.shape
         series = int(self.reads.shape[0])
-        newest = reshaped(rows[..., -self.rows :], (series, lanes // series, windows, self.rows))
+        newest = rows[..., -self.rows :].reshape((series, lanes // series, windows, self.rows))
         return product(newest, self.reads[:, None])
 
 
@@ -95,25 +95,30 @@ class Memory(Member, Voices, tag="memory"):
     @cached_property
     def reach(self) -> int:  # type: ignore[override]
         """The longest span."""
-        return self.spans[-1].rows
+        return self.lengths[-1]
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Of the spans, in rows."""
+        return tuple(span.rows for span in self.spans)
 
     def longest(self, known: int) -> int:
-        """The place of the longest span that so many known rows fill."""
-        return max(place for place, span in enumerate(self.spans) if place == 0 or span.rows <= known)
+        """The place among the lengths of the longest that so many known rows fill."""
+        return max(0, bisect_right(self.lengths, known) - 1)
 
     def see(self, view: View) -> Array:
         """What both add to the base forecast, once and for all: (N, n, 2 H)."""
         places = [self.longest(known) for known in view.known]
-        leads = view.base.shape[-1]
+        *windows, leads = view.base.shape
         if len(set(places)) == 1:
             said = self.spans[places[0]].forecasts(view.rows)
         else:
-            said = zeros(view.base, *view.base.shape[:2], 2 * leads)
+            said = zeros(view.base, *windows, 2 * leads)
             for chosen in set(places):
                 here = namespace(said).asarray([place == chosen for place in places])
                 said[:, here] = self.spans[chosen].forecasts(view.rows[:, here])
-        said[..., :leads] -= view.base
-        said[..., leads:] -= view.base
+        both = said.reshape((*windows, 2, leads))  # a view
+        both -= view.base[:, :, None]
         return said
 
     def speak(self, state: None, seen: Array) -> Speech:
@@ -121,8 +126,8 @@ class Memory(Member, Voices, tag="memory"):
         del state
         lanes, windows, leads = seen.shape
         if windows == 1:
-            return Speech(reshaped(seen, (lanes, 2, 1, leads // 2)), None)
-        both = reshaped(seen, (lanes, windows, 2, leads // 2))
+            return Speech(seen.reshape((lanes, 2, 1, leads // 2)), None)
+        both = seen.reshape((lanes, windows, 2, leads // 2))
         return Speech(namespace(seen).permute_dims(both, (0, 2, 1, 3)), None)
 
 
@@ -157,11 +162,11 @@ def _fit_span(features: FeatureMap, rows: Array, outcomes: Array, length: int) -
     xp = namespace(rows)
     series, channels, known = rows.shape
     level = xp.concat([zeros(rows, length - int(features.level.shape[0])), features.level])
-    by_lane = reshaped(rows, (series * channels, known))
+    by_lane = rows.reshape((series * channels, known))
     products = _relative(slid_products(by_lane, length, features.horizon), level)
-    subspace, penalty = _subspace(xp.sum(reshaped(products, (series, channels, *products.shape[1:])), axis=1))
+    subspace, penalty = _subspace(xp.sum(products.reshape((series, channels, *products.shape[1:])), axis=1))
     sums = _sums(products, xp.repeat(subspace, channels, axis=0), known - length - features.horizon + 1)
-    _leave_out(sums, by_lane, reshaped(outcomes, by_lane.shape), subspace, level, features.horizon)
+    _leave_out(sums, by_lane, outcomes.reshape(by_lane.shape), subspace, level, features.horizon)
     pooled, own = _regressions(sums, penalty, channels)
     levels = zeros(rows, series, length, 1) + level[:, None]
     return (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ompb.core.arrays import Array, at_least, namespace, reshaped
+from ompb.core.arrays import Array, at_least, namespace
 from ompb.core.features import FeatureMap
 from ompb.core.members.memory import Span, fit_span
 
@@ -52,11 +52,11 @@ def _errors(span: Span, rows: Array, outcomes: Array, origins: list[int]) -> lis
     """Mean squared error of each series' pooled regression at these origins."""
     xp = namespace(rows)
     series, leads = int(rows.shape[0]), int(span.pooled.shape[2])
-    rows, outcomes = (reshaped(part, (-1, part.shape[2])) for part in (rows, outcomes))
+    rows, outcomes = (part.reshape((-1, part.shape[2])) for part in (rows, outcomes))
     said = span.pooled_forecasts(xp.stack([rows[:, o + 1 - span.rows : o + 1] for o in origins], axis=1))
     truth = xp.stack([outcomes[:, o + 1 : o + 1 + leads] for o in origins], axis=1)
     known = xp.isfinite(truth)
     squared = xp.where(known, truth - said, 0.0) ** 2
     cells = xp.astype(known, rows.dtype)
-    total, count = (xp.sum(reshaped(part, (series, -1)), axis=1) for part in (squared, cells))
+    total, count = (xp.sum(part.reshape((series, -1)), axis=1) for part in (squared, cells))
     return [float(one) for one in total / at_least(count, 1.0)]

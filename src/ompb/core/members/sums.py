@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ompb.core.arrays import Array, namespace, reshaped
+from ompb.core.arrays import Array, namespace
 
 # Share of the mean diagonal of G added to its diagonal, so that it can be inverted.
 RIDGE = 1e-3
@@ -41,7 +41,7 @@ class Sums:
         every.windows = self.windows * channels
         for name in ("gram", "cross", "squared", "known"):
             total = getattr(self, name)
-            setattr(every, name, xp.sum(reshaped(total, (-1, channels, *total.shape[1:])), axis=1))
+            setattr(every, name, xp.sum(total.reshape((-1, channels, *total.shape[1:])), axis=1))
         return every
 
     def means(self, ridge: float = RIDGE) -> tuple[Array, Array]:
