@@ -1,12 +1,10 @@
 """What a fleet costs, as ratios to single streams within one run.
 
     OMP_NUM_THREADS=1 python benchmarks/fleet_cost.py
-    python benchmarks/fleet_cost.py --device cuda --dtype float32 --horizon 24 --lanes 140000
 
-On the host: rows a second of one stream and of a fleet, without holes and with 1 % of the labels late or never coming;
-kilobytes a series in memory and in a file; milliseconds a series to save. Times are those of the processor, so that
-other work on the machine counts little. On a device, with base forecasts handed in there: lanes a second, the fixed
-cost of a step (that of few lanes), and memory a lane; before that, how far its forecasts are from the host's.
+Rows a second of one stream and of a fleet, without holes and with 1 % of the labels late or never coming; kilobytes a
+series in memory and in a file; milliseconds a series to save. Times are those of the processor, so that other work on
+the machine counts little. What an accelerator does: `fleet_device.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from ompb.live.lanes import mapped
 Floats = NDArray[np.float64]
 CONTEXT, SEASON, SOURCE = 48, 24, 2000
 HOLES, LATE_BY = 0.01, 5
-FEW = 7
 
 
 def load(rows: int, series: int, seed: int) -> Floats:
@@ -108,67 +105,14 @@ def on_the_host(lanes: int, horizon: int, dtype: str, ticks: int) -> None:
         )
 
 
-def difference(device: str, cal: ompb.Calibrator, forecaster: ompb.Ridge, ticks: int) -> float:
-    """The largest between forecasts of a device and of the host, in float64, with holes and late labels."""
-    rows = load(ticks, FEW, seed=4)[..., None]
-    sparse = np.where(np.random.default_rng(5).random(rows.shape) < HOLES, np.nan, rows)
-    ids = [str(number) for number in range(FEW)]
-    fleets = [ompb.Fleet(cal, forecaster, ids, device=where) for where in (None, device)]
-    largest = 0.0
-    for tick in range(ticks):
-        host, other = (fleet.step(sparse[tick], at=tick) for fleet in fleets)
-        if host is not None and other is not None:
-            pairs = (host.mean, other.mean), (host.sd, other.sd)
-            largest = max(largest, *(float(np.abs(one - np.asarray(two.cpu())).max()) for one, two in pairs))
-        if tick >= LATE_BY:
-            for fleet in fleets:
-                fleet.observe(tick - LATE_BY, rows[tick - LATE_BY])
-    return largest
-
-
-def on_a_device(device: str, lanes: int, horizon: int, dtype: str, ticks: int) -> None:
-    import torch
-
-    cal, forecaster = fitted(horizon)
-    print(f"largest difference to the host, float64: {difference(device, cal, forecaster, ticks):.1e}")
-    kind = getattr(torch, dtype)
-    for count in (FEW, lanes):
-        ids = [str(number) for number in range(count)]
-        fleet = ompb.Fleet(cal, None, ids, device=device, dtype=dtype)
-        rows = torch.asarray(load(64, 64, seed=1)[..., None], dtype=kind, device=device)
-        rows = rows.repeat(1, -(-count // 64), 1)[:, :count]
-        first = forecaster(np.asarray(load(CONTEXT, 64, seed=1)).T[..., None])
-        base = torch.asarray(first, dtype=kind, device=device).repeat(-(-count // 64), 1, 1)[:count]
-
-        def clock() -> float:
-            if device != "cpu":
-                torch.cuda.synchronize()
-            return time.perf_counter()
-
-        def step(tick: int) -> None:
-            fleet.step(rows[tick % 64], at=tick, base=base)  # noqa: B023  # of this turn
-
-        spent = seconds(step, range(ticks), CONTEXT + horizon, clock)
-        weight = kilobytes(fleet)
-        peak = 0.0 if device == "cpu" else torch.cuda.max_memory_allocated() / count / 1e6
-        print(
-            f"{count} lanes at H = {horizon}, {dtype} on {device}: {spent * 1e3:.2f} ms a step, {count / spent:,.0f} "
-            f"lanes/s; {weight / 1e3 * 1.024:.3f} MB a lane, {peak:.3f} MB at most with all that is computed"
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default=None)
     parser.add_argument("--dtype", default="float64")
     parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--lanes", type=int, default=300)
     parser.add_argument("--ticks", type=int, default=320)
     options = parser.parse_args()
-    if options.device is None:
-        on_the_host(options.lanes, options.horizon, options.dtype, options.ticks)
-    else:
-        on_a_device(options.device, options.lanes, options.horizon, options.dtype, options.ticks)
+    on_the_host(options.lanes, options.horizon, options.dtype, options.ticks)
 
 
 if __name__ == "__main__":

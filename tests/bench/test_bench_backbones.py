@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +91,31 @@ def test_the_chosen_epoch_lands_in_the_result(tmp_path: Path, monkeypatch: pytes
     assert settings[early]["training"]["patience"] == 10
     assert settings[once]["training"]["epochs"] == 1
     assert not {"stopped_at", "patience"} & {*settings[once], *settings[once]["training"]}
+
+
+def test_networks_may_be_trained_on_another_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch_module = pytest.importorskip("ompb.forecasters.torch")
+    trained_on, loaded_on = [], []
+
+    class Trained:
+        def save(self, path: Path) -> None:
+            path.touch()
+
+        @classmethod
+        def load(cls, _: Path, device: str) -> object:
+            loaded_on.append(device)
+            return lambda windows: np.zeros((len(windows), HORIZON, windows.shape[2]))
+
+    def train(_config: object, _source: object, training: Any, *_: object) -> Trained:
+        trained_on.append(training.device)
+        return Trained()
+
+    monkeypatch.setattr(torch_module, "train", train)
+    monkeypatch.setattr(torch_module, "TrainedForecaster", Trained)
+    run_context = RunContext(Store(tmp_path / "store"), write_small_etth(tmp_path), "cpu", train_on="elsewhere")
+    cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
+    assert run([cell], run_context).failed == {}
+    found = run_context.store.read(cell)
+    assert found is not None
+    assert trained_on == loaded_on == ["elsewhere"]
+    assert (found.device, found.settings["backbone"]["training"]["device"]) == ("cpu", "elsewhere")

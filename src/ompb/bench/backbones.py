@@ -146,14 +146,20 @@ def is_network(backbone: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all cells of a run share: where files are read and kept, the device, and code that was added."""
+    """What all cells of a run share: where files are read and kept, the devices, and code that was added."""
 
     store: Store
     folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
-    device: str = "cpu"  # for all that runs in torch
+    device: str = "cpu"  # for methods that run in torch
     gpt2_checkpoint: str | None = None  # None: the hub's
     added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.added.add_file`
     per_step: bool = False  # whether the errors of single forecasts are kept
+    train_on: str | None = None  # the device that trains networks, and makes their base forecasts; None: ``device``
+
+    @property
+    def training_device(self) -> str:
+        """Where networks are trained."""
+        return self.train_on or self.device
 
     def absolute(self) -> RunContext:
         """The same for a process that works in another folder, or has another environment."""
@@ -211,7 +217,7 @@ def prepare(cells: Sequence[Cell], run_context: RunContext, status: Status) -> B
     network = plan.network(data.source, run_context.store, status)
     if missing:
         with blaming(f"the forecaster {one.backbone!r}", outside=backbone_code(one.backbone) is not None):
-            fitted = plan.forecaster(data.source, network, run_context.device)
+            fitted = plan.forecaster(data.source, network, run_context.training_device)
             for part in missing:
                 status(f"forecasting {part}")
                 _write(files[part], fitted, parts[part], data.context, one.horizon, Scaler.fit(data.source))
@@ -237,7 +243,7 @@ class _Plan:
             known |= {"seed": cell.seed, "code": backbone_code(cell.backbone)}
             return cls(cell, data.context, None, None, {**known, "versions": versions("ompb", "numpy")})
         config = label.config(sizes, run_context.gpt2_checkpoint)
-        training = label.training(cell.dataset, cell.seed, run_context.device)
+        training = label.training(cell.dataset, cell.seed, run_context.training_device)
         description = {
             **known,
             "config": {**dataclasses.asdict(config), **_checkpoint(config)},

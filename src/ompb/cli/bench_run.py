@@ -42,6 +42,9 @@ the paper's main tables, shows rows that have not come yet.
 Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
 of your package.
 
+A GPU is quick to train a network, and slow to take the single small steps of methods that adapt a small one: --train-on
+cuda leaves those to the processors.
+
 With several --jobs, set OMP_NUM_THREADS=1. With --executor ray the processes are those of a Ray cluster: the one that
 RAY_ADDRESS names, else one of this machine; store and data must be folders that all its machines see, and --jobs is by
 default the number of its processors. A cell whose process dies is tried once more; the others go on.
@@ -103,7 +106,10 @@ def run_cells(
         typer.Option(metavar="NAME...", help="The cells of analyses, in this order; other options choose among them."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Of an analysis: a TCN at 24 rows, one seed.")] = False,
-    device: Annotated[str, typer.Option(help="Of all that runs in torch: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Of methods that run in torch: cpu or cuda.")] = "cpu",
+    train_on: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="Trains networks; by default that of the methods.")
+    ] = None,
     gpt2_weights: Annotated[
         str | None, typer.Option(metavar="KIND", help="Of gpt4ts: gpt2, gpt2-partial or random; shown in its name.")
     ] = None,
@@ -148,9 +154,9 @@ def run_cells(
         grid = _of_choice(chosen, quick, folder)
     for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
         say(reason)
-    run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step)
+    run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step, train_on)
     with progress("Running cells") as bar:
-        where = _executor(executor, jobs, device, bar.say)
+        where = _executor(executor, jobs, run_context, bar.say)
         is_over = never if minutes is None else _after(60 * minutes)
         report = run(grid.cells, run_context, executor=where, is_over=is_over, progress=bar, log=say if log else None)
     for cell, problem in report.failed.items():
@@ -162,12 +168,13 @@ def run_cells(
         raise typer.Exit(1)
 
 
-def _executor(where: Where, jobs: int | None, device: str, status: Status) -> Executor:
+def _executor(where: Where, jobs: int | None, run_context: RunContext, status: Status) -> Executor:
     """For one job this process, else processes of this machine or of a cluster."""
     if where is Where.ray:
         from ompb.bench.executors.ray import RayTasks
 
-        return RayTasks(jobs, device)
+        devices = {run_context.device, run_context.training_device}
+        return RayTasks(jobs, "cpu" if devices == {"cpu"} else "cuda")
     return InTurn(status) if jobs in (None, 1) else Processes(jobs)
 
 
