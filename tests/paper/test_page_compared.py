@@ -81,6 +81,7 @@ def test_only_what_is_between_the_markers_is_replaced() -> None:
 
 
 def test_losses_are_listed_largest_first() -> None:
+    better, errors = ("bias", "cosa", "elf", "gd"), (0.9, 0.6, 0.5, 0.8)
     made = losses(
         grid(
             *(result("ompb", mae, seed=seed) for seed, mae in ((0, 1.0), (1, 3.0))),
@@ -88,11 +89,12 @@ def test_losses_are_listed_largest_first() -> None:
             result("elf", 0.8),  # 1 / 0.8, on the first seed
             result("solid", 0.996),  # too little to count
             result("copy", 0.1, protocol="one-step"),
+            *(result(name, mae, split="ood") for name, mae in zip(("ompb", *better), (1.0, *errors), strict=True)),
         )
     )
     assert made.lines == (
-        ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.250"),
-        ("etth", "tcn", "24", "id", "bias", "2", "2.0000", "1.9000", "1.053"),
+        ("etth", "tcn", "24", "ood", "elf", "1", "1.0000", "0.5000", "2.000", "cosa, gd, 1 more"),
+        ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.250", "bias"),
     )
 
 
@@ -115,7 +117,7 @@ def test_methods_are_ranked_by_the_cells_they_have() -> None:
             # among three: ompb 0, original 1/2, copy 1
             result("original", 2.0, split="ood"),
             result("ompb", 1.8, split="ood"),
-            result("copy", 2.4, split="ood"),
+            result("copy", 1800.0, split="ood"),
             # no cells of the ranking: nothing to compare, no bare backbone, another protocol, intervals only
             result("original", 1.0, seed=1),
             result("elf", 9.0, seed=2),
@@ -125,10 +127,10 @@ def test_methods_are_ranked_by_the_cells_they_have() -> None:
         "all",
     )
     assert made.lines == (
-        ("ompb", "2", "0.000", "0.700", "", "0 of 2", ""),
-        ("elf", "1", "0.333", "0.800", "0.500", "0 of 1", "1 of 1"),
-        ("original", "2", "0.667", "1.000", "0.700", "0 of 2", "2 of 2"),
-        ("copy", "2", "0.917", "1.100", "0.700", "1 of 2", "2 of 2"),
+        ("ompb", "2", "0.000", "0.700", "0.900", "", "0 of 2", ""),
+        ("elf", "1", "0.333", "0.800", "0.800", "0.500", "0 of 1", "1 of 1"),
+        ("original", "2", "0.667", "1.000", "1.000", "0.700", "0 of 2", "2 of 2"),
+        ("copy", "2", "0.917", "450.500", "diverged", "0.700", "1 of 2", "2 of 2"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
@@ -13,7 +13,9 @@ from ompb.paper.grid import OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
 from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
+DIVERGED = 100.0  # times it: what is no forecast any more
 LOST = 1.005  # times the error of another method: what counts as losing to it
+NAMED = 2  # methods beside the best one that a loss names
 Errors: TypeAlias = Mapping[str, float]  # MAE by method, of one place and seed
 
 
@@ -54,23 +56,46 @@ def _short_line(grid: Grid, kind: str, methods: Sequence[str]) -> tuple[str, ...
 
 def losses(grid: Grid) -> Section:
     """Every place where some other method does better than ``ompb``, the largest loss first."""
-    found = []
-    for place in grid.places:
-        for method in grid.methods(place):
-            one = grid.beside(place, method)
-            if not _is_ours(method) and one and one.ratio and one.ours and one.ratio > LOST:
-                shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.3f}")
-                found.append((one.ratio, (*_words(place), method, *shown)))
+    found = [(better[0].ratio, _loss(place, better)) for place in grid.places if (better := _better(grid, place))]
     return Section(
         title=f"Where `{OMPB}` loses",
         notes=(
-            f"Every method whose MAE is lower, by a ratio above {LOST}; means over the seeds that both have. "
-            f"Ratio is ours to theirs. `{OMPB}` itself with a history, or around a retrained network, is not listed.",
+            f"Every place where the MAE of another method is lower, by a ratio above {LOST}, and the method that is "
+            "lowest there; means over the seeds that both have. Ratio is ours to theirs. "
+            f"`{OMPB}` itself with a history, or around a retrained network, is not listed.",
         ),
-        headings=("data set", "backbone", "horizon", "split", "better method", "seeds", OMPB, "it", "ratio"),
+        headings=(
+            "data set", "backbone", "horizon", "split", "best method", "seeds", OMPB, "it", "ratio", "better, too",
+        ),
         lines=tuple(line for _, line in sorted(found, reverse=True)),
         keys=5,
-    )
+    )  # fmt: skip
+
+
+class _Better(NamedTuple):
+    """A method that does better, by how much, and the words of its line."""
+
+    ratio: float
+    method: str
+    shown: tuple[str, ...]  # seeds, our error, its error, ratio
+
+
+def _better(grid: Grid, place: Spot) -> list[_Better]:
+    """The methods that do better at a place, the best of them first."""
+    found = []
+    for method in grid.methods(place):
+        one = grid.beside(place, method)
+        if not _is_ours(method) and one and one.ratio and one.ours and one.ratio > LOST:
+            shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.3f}")
+            found.append(_Better(one.ratio, method, shown))
+    return sorted(found, reverse=True)
+
+
+def _loss(place: Spot, better: Sequence[_Better]) -> tuple[str, ...]:
+    best, *others = better
+    named = [one.method for one in others[:NAMED]]
+    more = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
+    return *_words(place), best.method, *best.shown, ", ".join(named + more)
 
 
 def _is_ours(method: str) -> bool:
@@ -92,11 +117,11 @@ def ranking(grid: Grid, title: str) -> Section:
         notes=(
             "In each cell (place and seed) the methods that have run there are ranked by MAE; errors within "
             f"{SAME:.2%} tie. Rank is the mean share of the other methods that are better: 0 is best. MAE / bare is "
-            "the mean error relative to the bare backbone, beside that of "
+            "the error relative to the bare backbone, in the median cell and in the worst, beside the median of "
             f"`{OMPB}` in the same cells; harm counts cells more than {HARM - 1:.0%} worse than bare. Where cells "
             "differ, so do their difficulty and the rivals: then the last columns tell more than the rank.",
         ),
-        headings=("method", "cells", "rank", "MAE / bare", f"{OMPB} / bare", "harm", f"{OMPB} better in"),
+        headings=("method", "cells", "rank", "MAE / bare", "worst", f"{OMPB} / bare", "harm", f"{OMPB} better in"),
         lines=tuple(
             (name, str(len(have[name])), f"{ranks[name]:.3f}", *_against(name, have[name]))
             for name in sorted(have, key=lambda name: (ranks[name], name))
@@ -132,10 +157,11 @@ def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     ratios = [errors[name] / errors[ORIGINAL] for errors in cells]
     harmed = sum(ratio > HARM for ratio in ratios)
     both = [errors for errors in cells if OMPB in errors and name != OMPB]
-    ours = statistics.fmean(errors[OMPB] / errors[ORIGINAL] for errors in both) if both else None
+    ours = statistics.median(errors[OMPB] / errors[ORIGINAL] for errors in both) if both else None
     won = sum(errors[OMPB] < errors[name] for errors in both)
     return (
-        f"{statistics.fmean(ratios):.3f}",
+        f"{statistics.median(ratios):.3f}",
+        f"{max(ratios):.3f}" if max(ratios) < DIVERGED else "diverged",
         "" if ours is None else f"{ours:.3f}",
         f"{harmed} of {len(cells)}",
         f"{won} of {len(both)}" if both else "",
