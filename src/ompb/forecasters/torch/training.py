@@ -261,7 +261,7 @@ def _fast_and_repeatable(device: torch.device) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return
-    os.environ.setdefault(WORKSPACE, ":4096:8")
+    os.environ.setdefault(WORKSPACE, ":4096:8")  # cuBLAS reads it once, at its first product: it stays set
     precision, mode = torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode()
     torch.set_float32_matmul_precision("high")
     torch.set_deterministic_debug_mode("warn")
