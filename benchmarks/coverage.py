@@ -6,9 +6,9 @@ A ridge forecaster and a calibrator are fitted to the first part of a source, an
 is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher
 from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
 
-Beside the default rule: the same at other rates, `light source`, in which the source counts as ten rows at any horizon,
-and `present`, which was the rule before both. That one counts misses against the half-width of the moment, the same one
-for both sides, at a fixed rate of 0.05 a row.
+Beside the default rule: the same at other rates, `gaussian start`, whose intervals start with the normal law's shape,
+`light source`, in which the source counts as ten rows at any horizon, and `present`, the oldest. That one counts misses
+against the half-width of the moment, the same one for both sides, at a fixed rate of 0.05 a row.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from ompb.types import Floats
 RULES: dict[str, dict[str, Any]] = {
     "default": {},
     "present": {"intervals": "present", "conformal_rate": 0.05},
+    "gaussian start": {"intervals": "gaussian start"},
     "light source": {"intervals": "light source"},
     "rate 0.2": {"conformal_rate": 0.2},
     "rate 1": {"conformal_rate": 1.0},
@@ -67,7 +68,8 @@ class PresentState(IntervalState, tag="present"):
 class Present(IntervalRule, tag="present"):
     """ln c_b <- ln c_b + rate (share of the row's leads outside the *present* half-width - (1 - b))."""
 
-    def start(self, variance: Array) -> PresentState:
+    def start(self, variance: Array, half_widths: Array) -> PresentState:
+        del half_widths
         return PresentState(variance.copy(), np.zeros((len(variance), len(LEVELS))))
 
     def half_widths(self, state: IntervalState) -> Array:
@@ -87,11 +89,18 @@ class Present(IntervalRule, tag="present"):
         return PresentState(variance, np.clip(moved, -REACH, REACH))
 
 
+class GaussianStart(Conformal, tag="gaussian start"):
+    """Intervals start with the normal law's shape, not with that of the source's errors."""
+
+    def start(self, variance: Array, half_widths: Array) -> ConformalState:
+        return super().start(variance, np.broadcast_to(self.gaussian, half_widths.shape))
+
+
 class LightSource(Conformal, tag="light source"):
     """The source counts as `SOURCE_ROWS` rows, however long the horizon is."""
 
-    def start(self, variance: Array) -> ConformalState:
-        return replace(super().start(variance), rows=np.full_like(variance, SOURCE_ROWS))
+    def start(self, variance: Array, half_widths: Array) -> ConformalState:
+        return replace(super().start(variance, half_widths), rows=np.full_like(variance, SOURCE_ROWS))
 
 
 @dataclass(frozen=True, eq=False)

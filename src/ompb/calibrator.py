@@ -292,6 +292,7 @@ def online_rules(
         expected=ExpectedErrors(gate.leads),
         warnings=Warnings(source.signals, channels, mixture.has_head, novelty is not None, settings.warning_options()),
         base_variance=source.base_variance,
+        half_widths=source.half_widths,
         patience=settings.patience,
         learns=settings.online,
     )

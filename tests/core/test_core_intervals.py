@@ -10,6 +10,7 @@ import pytest
 
 from ompb.core.intervals import (
     FLOOR,
+    GAUSSIAN_WINDOWS,
     LEVELS,
     REACH,
     SHORTEST,
@@ -21,6 +22,7 @@ from ompb.core.intervals import (
     Heard,
     IntervalOptions,
     Matured,
+    half_widths_of,
 )
 from ompb.floor.normal import gaussian_half_width
 from ompb.types import Floats
@@ -30,6 +32,11 @@ LANES, LEADS, DISCOUNT, RATE = 2, 3, 0.96, 0.6
 
 def rule(lanes: int = LANES, leads: int = LEADS, rate: float = RATE, discount: float = DISCOUNT) -> Conformal:
     return Conformal(IntervalOptions(discount, rate), np.ones((lanes, leads)))
+
+
+def start(rules: Conformal, variance: Floats) -> ConformalState:
+    """After a source whose errors are Gaussian."""
+    return rules.start(variance, np.broadcast_to(rules.gaussian, (len(variance), 2, len(LEVELS))))
 
 
 def draw(seed: int, scale: float = 1.0) -> Matured:
@@ -49,7 +56,7 @@ def test_the_variance_is_the_mean_of_errors_freed_of_their_leverage() -> None:
     A lead without a label is taken to have erred as the others did, relative to their variances.
     """
     rules = rule()
-    state = rules.start(np.full((LANES, LEADS), 2.0))
+    state = start(rules, np.full((LANES, LEADS), 2.0))
     expected, rows = np.full((LANES, LEADS), 2.0), np.full((LANES, LEADS), SOURCE_ROWS)
     for seed in range(60):
         matured = draw(seed)
@@ -74,7 +81,7 @@ def test_a_lead_without_a_label_follows_the_ratio_of_the_others() -> None:
     A lane of which nothing is known stays as it is.
     """
     rules = rule(2, 3)
-    state = rules.start(np.asarray([[1.0, 2.0, 5.0], [1.0, 2.0, 5.0]]))
+    state = start(rules, np.asarray([[1.0, 2.0, 5.0], [1.0, 2.0, 5.0]]))
     observed = np.asarray([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     error = np.sqrt([[2.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
     wide = np.full((2, 2 * len(LEVELS), 3), 9.0)
@@ -87,7 +94,7 @@ def test_a_lead_without_a_label_follows_the_ratio_of_the_others() -> None:
 def test_the_variance_is_that_of_the_noise_whatever_the_leverage() -> None:
     rng = np.random.default_rng(0)
     rules = rule(1, 1, discount=0.999)
-    state: ConformalState = rules.start(np.ones((1, 1)))
+    state: ConformalState = start(rules, np.ones((1, 1)))
     one, wide = np.ones((1, 1)), np.full((1, 2 * len(LEVELS), 1), 9.0)
     for _ in range(20_000):
         leverage, noise = rng.uniform(0, 9), 0.5
@@ -103,7 +110,7 @@ def test_sd_puts_the_leverage_back() -> None:
 
 def test_factors_move_by_the_shares_outside_what_was_issued() -> None:
     rules = rule()
-    state = rules.start(np.ones((LANES, LEADS)))
+    state = start(rules, np.ones((LANES, LEADS)))
     logs = np.zeros((LANES, 2, len(LEVELS)))
     for seed in range(60):
         matured = draw(seed, scale=2.0)
@@ -126,7 +133,7 @@ def test_factors_move_by_the_shares_outside_what_was_issued() -> None:
 
 def test_neither_variance_nor_factors_leave_their_bounds() -> None:
     rules = rule()
-    state = rules.start(np.ones((LANES, LEADS)))
+    state = start(rules, np.ones((LANES, LEADS)))
     ones, wide = np.ones((LANES, LEADS)), np.ones((LANES, 2 * len(LEVELS), LEADS))
     for _ in range(1000):
         state = rules.learn(state, Matured(0 * ones, 0 * ones, Heard.of(ones), wide, ones))
@@ -161,7 +168,7 @@ Adversary = Callable[[int, Floats], Floats]  # row and half-widths issued for it
 def misses(adversary: Adversary, horizon: int, rows: int, rate: float = 0.5) -> tuple[Floats, Floats, bool]:
     """Shares of leads outside the issued intervals, (T, 2, levels), the moves of ln c, and whether one was stopped."""
     rules = rule(1, horizon, rate)
-    state = rules.start(np.ones((1, horizon)))
+    state = start(rules, np.ones((1, horizon)))
     ones, issued, shares, stopped = np.ones((1, horizon)), [rules.issued(state)[0, :, 0]] * horizon, [], False
     for row in range(rows):
         told = np.stack(issued[::-1][:horizon], axis=-1)  # lead h was issued h rows ago: (2 levels, H)
@@ -215,7 +222,7 @@ def test_against_the_present_width_the_promise_would_not_hold() -> None:
     """The same adversary, who is told the newest widths instead: so the test above can fail."""
     horizon, rows = 16, 3000
     rules = rule(1, horizon, 4.0)
-    state, ones = rules.start(np.ones((1, horizon))), np.ones((1, horizon))
+    state, ones = start(rules, np.ones((1, horizon))), np.ones((1, horizon))
     issued, outside = [rules.issued(state)[0, :, 0]] * horizon, []
     for _ in range(rows):
         told = np.stack(issued[::-1], axis=-1).reshape(2, len(LEVELS), horizon)
@@ -247,10 +254,62 @@ def test_skewed_errors_are_covered_on_each_side() -> None:
 def test_the_source_is_worth_more_rows_at_a_long_horizon(leads: int, worth: float) -> None:
     variance = np.ones((2, leads))
     rule = Conformal(IntervalOptions(), variance)
-    state = rule.start(variance)
+    state = start(rule, variance)
     error, observed = np.zeros((2, leads)), np.zeros((2, leads))
     error[:, 0], observed[:, 0] = 3.0, 1.0
     half_widths = rule.issued(state)
     after = rule.learn(state, Matured(error, error, Heard.of(observed), half_widths, np.ones_like(error)))
     # a plain mean of the source's variance, so many times, and of one squared error of 9
     np.testing.assert_allclose(after.variance[:, 0], (worth + 9.0) / (worth + 1))
+
+
+def by_hand(errors: Floats, level: float, windows: float) -> tuple[float, float]:
+    """The half-widths of one lane's errors (n, H) below and above, by sorting."""
+    standardised = []
+    for lead in errors.T:
+        known = [error for error in lead if not math.isnan(error)]
+        mean = sum(known) / len(known)
+        sd = math.sqrt(sum((error - mean) ** 2 for error in known) / len(known))
+        standardised += [(error - mean) / sd for error in known]
+    ends = np.quantile(standardised, [(1 - level) / 2, (1 + level) / 2])
+    gaussian = gaussian_half_width(level)
+    below, above = (
+        (windows * max(reached, 0.0) + GAUSSIAN_WINDOWS * gaussian) / (windows + GAUSSIAN_WINDOWS)
+        for reached in (-ends[0], ends[1])
+    )
+    return below, above
+
+
+def test_the_shape_of_the_source_is_its_errors_quantiles_in_their_own_sd() -> None:
+    rng = np.random.default_rng(3)
+    errors = rng.gamma(1.5, size=(2, 40, LEADS)) * [0.1, 1.0, 7.0] + 4.0
+    errors[0, 5:9, 1] = np.nan
+    found = half_widths_of(errors, windows=6.5)
+    for lane, (place, level) in ((lane, pair) for lane in range(2) for pair in enumerate(LEVELS)):
+        np.testing.assert_allclose(found[lane, :, place], by_hand(errors[lane], level, 6.5), rtol=1e-12)
+
+
+def test_a_lane_without_errors_has_the_normal_laws_shape() -> None:
+    errors = np.random.default_rng(4).standard_t(3, size=(2, 30, LEADS))
+    errors[1] = np.nan
+    found = half_widths_of(errors, windows=30.0)
+    np.testing.assert_allclose(found[1], [[gaussian_half_width(level) for level in LEVELS]] * 2, rtol=1e-15)
+    assert not np.allclose(found[0], found[1], rtol=0.05)
+
+
+@pytest.mark.parametrize("errors", [np.zeros((1, 9, 2)), np.eye(9)[None], -1e6 * np.eye(9)[None]])
+def test_errors_of_any_shape_start_within_reach(errors: Floats) -> None:
+    state = rule(1, 9).start(np.ones((1, 9)), half_widths_of(errors, windows=1e9))
+    assert (np.abs(state.log_factor) <= REACH).all()
+
+
+def test_heavy_tails_are_covered_from_the_first_row_on() -> None:
+    """Student's errors, as heavy on the stream as on the source: no row is needed to learn that."""
+    rng = np.random.default_rng(5)
+    source, stream = rng.standard_t(3, size=(2, 1, 4000, LEADS))
+    scale = source.std()
+    rules = rule(1, LEADS)
+    widths = rules.issued(rules.start(np.full((1, LEADS), scale**2), half_widths_of(source, windows=4000.0)))[0, :, 0]
+    for place, level in enumerate(LEVELS):
+        inside = (stream / scale > -widths[place]) & (stream / scale < widths[len(LEVELS) + place])
+        assert inside.mean() == pytest.approx(level, abs=0.01)

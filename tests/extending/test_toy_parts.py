@@ -132,7 +132,8 @@ class GaussianState(IntervalState, tag="gaussian"):
 class Gaussian(IntervalRule, tag="gaussian"):
     """The Gaussian half-widths, whatever is observed; only the variance is learned."""
 
-    def start(self, variance: Array) -> GaussianState:
+    def start(self, variance: Array, half_widths: Array) -> GaussianState:
+        del half_widths
         return GaussianState(namespace(variance).asarray(variance, copy=True))
 
     def half_widths(self, state: IntervalState) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ class Twin:
             for lead in range(HORIZON):
                 self.variance[channel, lead] = float(self.cal.source.base_variance[channel, lead])
                 self.rows[channel, lead] = SOURCE_ROWS
-            self.logs |= {(channel, side, place): 0.0 for side in (0, 1) for place in range(len(LEVELS))}
+            for side, (place, level) in product((0, 1), enumerate(LEVELS)):
+                reached = self.cal.source.half_widths[channel, side, place] / gaussian_half_width(level)
+                self.logs[channel, side, place] = min(max(math.log(reached), -REACH), REACH)
 
     def issue(self, forecast: ompb.Forecast) -> None:
         """The half-widths are those of the factors now; the leverage follows from the sd."""

@@ -22,7 +22,7 @@ from ompb.floor.files import PathLike, replacing
 
 __all__ = ["VERSION", "fingerprint", "read", "write"]
 
-VERSION = 4
+VERSION = 5
 ZIPPED = b"PK"  # how files of version 1 begin
 ALLOWANCE, GROWTH = 4096, 16  # bytes by which, and times by which, a header may be longer than that of a like value
 _Value = TypeVar("_Value")

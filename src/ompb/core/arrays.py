@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -36,13 +37,23 @@ def quantile(values: Array, share: float, known: Array | None = None) -> Array:
     >>> quantile(np.asarray([[1.0, 9.0, 2.0], [1.0, 9.0, 2.0]]), 0.5, np.asarray([[True] * 3, [True, False, True]]))
     array([2. , 1.5])
     """
+    return quantiles(values, (share,), known)[..., 0]
+
+
+def quantiles(values: Array, shares: Sequence[float], known: Array | None = None) -> Array:
+    """Several of them, along a last axis of their own."""
     xp = namespace(values)
-    count = int(values.shape[-1])
     if known is None or bool(xp.all(known)):
-        return _between(xp.sort(values, axis=-1), share * (count - 1))
+        return _at_shares(xp.sort(values, axis=-1), shares)
     ordered = xp.sort(xp.where(known, values, xp.inf), axis=-1)
     counts = [int(one) for one in xp.sum(xp.astype(known, xp.int64), axis=-1)]
-    return xp.stack([_between(row[:some], share * (some - 1)) for row, some in zip(ordered, counts, strict=True)])
+    return xp.stack([_at_shares(row[:some], shares) for row, some in zip(ordered, counts, strict=True)])
+
+
+def _at_shares(ordered: Array, shares: Sequence[float]) -> Array:
+    """What lies at these shares of the last axis, (..., shares)."""
+    last = int(ordered.shape[-1]) - 1
+    return namespace(ordered).stack([_between(ordered, share * last) for share in shares], axis=-1)
 
 
 def _between(ordered: Array, place: float) -> Array:

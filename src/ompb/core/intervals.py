@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, zeros
+from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, quantiles
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -31,6 +31,8 @@ REACH = math.log(5.0)
 SOURCE_ROWS, SOURCE_SHARE = 10.0, 0.25
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
+# Windows of Gaussian errors that the source's are mixed with: the tails of few windows say little.
+GAUSSIAN_WINDOWS = 2.0
 # How much slower than their sum the difference of both sides is learned. Both numbers were rehearsed on sources
 # (benchmarks/coverage.py): a large one makes symmetric errors' intervals noisy, a small one leaves skewed ones off.
 TILT = 0.3
@@ -91,8 +93,11 @@ class IntervalRule(Tagged, ABC):
         self._up_to = constant([[float(j <= i) for j in range(len(LEVELS))] for i in range(len(LEVELS))])[..., None]
 
     @abstractmethod
-    def start(self, variance: Array) -> IntervalState:
-        """The state a stream starts with, from the source's residual variance (N, H)."""
+    def start(self, variance: Array, half_widths: Array) -> IntervalState:
+        """The state a stream starts with, from the source's errors.
+
+        They have the ``variance`` (N, H), and lie within ``half_widths`` (N, 2, levels) as `half_widths_of` has them.
+        """
 
     @abstractmethod
     def half_widths(self, state: IntervalState) -> Array:
@@ -178,13 +183,13 @@ class Conformal(IntervalRule, tag="conformal"):
         self._pull = namespace(like).asarray([[own, other], [other, own]], dtype=like.dtype, device=like.device)
         self._most_rows = 1 / (1 - options.discount) if options.discount < 1 else math.inf
 
-    def start(self, variance: Array) -> ConformalState:
-        """Gaussian intervals."""
+    def start(self, variance: Array, half_widths: Array) -> ConformalState:
+        """Intervals of the shape that the source's errors have."""
         xp = namespace(variance)
         return ConformalState(
             variance=xp.asarray(variance, copy=True),
             rows=xp.full_like(variance, max(SOURCE_ROWS, SOURCE_SHARE * int(variance.shape[1]))),
-            log_factor=zeros(variance, variance.shape[0], 2, len(LEVELS)),
+            log_factor=at_least(at_most(xp.log(half_widths / self.gaussian), REACH), -REACH),
         )
 
     def half_widths(self, state: IntervalState) -> Array:
@@ -203,6 +208,38 @@ class Conformal(IntervalRule, tag="conformal"):
             rows=rows,
             log_factor=at_least(at_most(moved, REACH), -REACH),
         )
+
+
+def half_widths_of(errors: Array, windows: float) -> Array:
+    r"""What errors (N, n, H), NaN where there is none, reach to at `LEVELS`, below and above: (N, 2, levels).
+
+    .. math:: c_b^\pm = \frac{m \, (\pm z_{(1 \pm b) / 2})_+ + m_0 \, g_b}{m + m_0}, \qquad
+       z = \frac{e_h - \bar e_h}{s_h}
+
+    in standard deviations, with the quantiles of z over all leads: their shape alone, since the head takes the mean
+    away and the variance is learned apart. They count as the ``windows`` m that do not overlap, the Gaussian half-width
+    g_b as `GAUSSIAN_WINDOWS` more.
+    """
+    xp = namespace(errors)
+    known = xp.isfinite(errors).reshape((errors.shape[0], -1))
+    is_told = xp.any(known, axis=-1, keepdims=True)  # whether a lane has any
+    tails = [(1 - level) / 2 for level in LEVELS]
+    in_sd = _in_own_sd(errors).reshape(known.shape)
+    ends = quantiles(in_sd, [*tails, *(1 - tail for tail in tails)], known | ~is_told).reshape((-1, 2, len(LEVELS)))
+    reached = at_least(ends * _sides(xp, errors.dtype, errors.device)[..., 0], 0.0)
+    gaussian = xp.asarray([gaussian_half_width(level) for level in LEVELS], dtype=errors.dtype, device=errors.device)
+    share = windows / (windows + GAUSSIAN_WINDOWS) * ones_where(is_told, errors)[..., None]
+    return share * reached + (1 - share) * gaussian
+
+
+def _in_own_sd(errors: Array) -> Array:
+    """How far errors (N, n, H) lie off the mean of their lead, in its standard deviation; 0 where there is none."""
+    xp = namespace(errors)
+    known = xp.isfinite(errors)
+    counts = at_least(xp.sum(ones_where(known, errors), axis=1, keepdims=True), 1.0)
+    mean = xp.sum(xp.where(known, errors, 0.0), axis=1, keepdims=True) / counts
+    off = xp.where(known, errors - mean, 0.0)
+    return off / xp.sqrt(at_least(xp.sum(off * off, axis=1, keepdims=True) / counts, FLOOR))
 
 
 @lru_cache(maxsize=16)

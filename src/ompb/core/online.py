@@ -84,6 +84,7 @@ class Online:
     expected: ExpectedErrors
     warnings: Warnings
     base_variance: Array  # mean squared error of the bare forecaster on the source: (N, H)
+    half_widths: Array  # what its errors reached to there, in their standard deviation: (N, 2, levels)
     patience: int  # rows that a label may be late
     learns: bool  # False: members and gate stay as the source left them
 
@@ -95,8 +96,7 @@ class Online:
             members=members,
             gate=self.gate.start(like.shape[0]),
             evidence=self.evidence.start(like),
-            # variances are relative to what a forecaster of quantiles says itself
-            intervals=self.intervals.start(like if self.shape is None else namespace(like).ones_like(like)),
+            intervals=self._start_intervals(),
             guard=self.guard.start(like),
             ledger=Ledger.empty(like, self.mixture.size + self.gate.speeds, self.patience, self.shape is not None),
             certificate=None if self.certifier is None else self.certifier.start(members),
@@ -104,6 +104,13 @@ class Online:
             expected=self.expected.start(like),
             warnings=self.warnings.start(),
         )
+
+    def _start_intervals(self) -> IntervalState:
+        """As wide and of such a shape as the source's errors; all is relative to a forecaster's own quantiles."""
+        if self.shape is None:
+            return self.intervals.start(self.base_variance, self.half_widths)
+        gaussian = namespace(self.half_widths).broadcast_to(self.intervals.gaussian, self.half_widths.shape)
+        return self.intervals.start(namespace(gaussian).ones_like(self.base_variance), gaussian)
 
     def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array | None, GuardState]:
         """Which cells (N,) of the newest row are not believed, None for none, and what the guard makes of it."""

@@ -26,6 +26,8 @@ class SourceFit:
     features: FeatureMap
     members: Annotated[tuple[Member, ...], Dim("members")]
     base_variance: Annotated[Array, Shape("N H", positive=True)]  # mean squared error of the bare forecaster
+    # What its errors reach to in their own standard deviation, below and above: see `ompb.core.intervals`
+    half_widths: Annotated[Array, Shape("N 2 levels", positive=True)]
     usual: Usual | None  # None without memory
     windows: CertificateWindows
     scales: Scales

@@ -18,6 +18,7 @@ from ompb.core.certificate.scales import Scales
 from ompb.core.certificate.windows import CertificateWindows
 from ompb.core.evidence import Usual
 from ompb.core.features import FeatureMap
+from ompb.core.intervals import half_widths_of
 from ompb.core.members.contract import Member
 from ompb.core.members.memory import Memory
 from ompb.core.members.spans import lengths_that_pay, span_lengths
@@ -183,7 +184,8 @@ def _learn_alike(
     usual = usual_distance(unlearned, members)
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], known, level_span(plan.season, context), len(names))
-    fit = SourceFit(features, members, learner.base_variance(), usual, windows, scales, signals)
+    half_widths = half_widths_of(spread.outcomes - spread.base, windows=1 + np.ptp(origins) / sources.first.horizon)
+    fit = SourceFit(features, members, learner.base_variance(), half_widths, usual, windows, scales, signals)
     return Part(places, Tail(sources, plan.spoken, fit), judged)
 
 

@@ -141,6 +141,7 @@ def _side_by_side(fits: Sequence[SourceFit]) -> SourceFit:
         fits[0],
         members=tuple(members),
         base_variance=np.concatenate([fit.base_variance for fit in fits]),
+        half_widths=np.concatenate([fit.half_widths for fit in fits]),
         usual=usual,
         scales=joined([fit.scales for fit in fits]),
         signals=joined([fit.signals for fit in fits]),
