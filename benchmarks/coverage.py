@@ -7,8 +7,9 @@ is, 1.6 times as spread from its first row on, twice as spread from its middle o
 from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
 
 Beside the default rule: the same at other rates, `gaussian start`, whose intervals start with the normal law's shape,
-`light source`, in which the source counts as ten rows at any horizon, and `present`, the oldest. That one counts misses
-against the half-width of the moment, the same one for both sides, at a fixed rate of 0.05 a row.
+`no season` and `light source`, in which the source counts as less: not as a season, and as ten rows at any horizon; and
+`present`, the oldest. That one counts misses against the half-width of the moment, the same one for both sides, at a
+fixed rate of 0.05 a row.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ompb.core.intervals import (
     SOURCE_ROWS,
     Conformal,
     ConformalState,
+    IntervalOptions,
     IntervalRule,
     IntervalState,
     Matured,
@@ -46,6 +48,7 @@ RULES: dict[str, dict[str, Any]] = {
     "default": {},
     "present": {"intervals": "present", "conformal_rate": 0.05},
     "gaussian start": {"intervals": "gaussian start"},
+    "no season": {"intervals": "no season"},
     "light source": {"intervals": "light source"},
     "rate 0.2": {"conformal_rate": 0.2},
     "rate 1": {"conformal_rate": 1.0},
@@ -94,6 +97,13 @@ class GaussianStart(Conformal, tag="gaussian start"):
 
     def start(self, variance: Array, half_widths: Array) -> ConformalState:
         return super().start(variance, np.broadcast_to(self.gaussian, half_widths.shape))
+
+
+class NoSeason(Conformal, tag="no season"):
+    """The source counts as ten rows, or as a share of a long horizon."""
+
+    def __init__(self, options: IntervalOptions, like: Array) -> None:
+        super().__init__(replace(options, season=0), like)
 
 
 class LightSource(Conformal, tag="light source"):

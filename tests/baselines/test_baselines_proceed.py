@@ -19,6 +19,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from ompb.baselines.proactive import Adapted, ConceptEncoder, Generator, Layer, ProactiveModel, adapt, clipped
 from ompb.baselines.proceed import Learner, Proceed, ProceedSettings, Source, train, validate
 from ompb.bench.contract import Snapshot
+from ompb.bench.methods import unfit
 from ompb.errors import ForecasterError, NotFiniteError, OptionError, TooShortError
 from ompb.forecasters.torch import backbone
 from ompb.forecasters.torch.autoformer import CircularConv
@@ -385,6 +386,9 @@ def test_a_source_it_cannot_use_is_refused(world: World) -> None:
     object.__setattr__(task, "source", world.source[:30])
     with pytest.raises(TooShortError, match="30 rows"):
         Proceed.start(task, SMALL)
+    for name in ("proceed", "proceed+tuned"):  # a benchmark leaves such a cell out by name
+        assert "30 rows, 3 of them to validate on" in str(unfit(name, task))
+        assert unfit(name, world.task()) is None
 
 
 def test_divergence_is_told(world: World) -> None:

@@ -237,7 +237,9 @@ def test_the_source_is_history_only_of_a_stream_that_continues_it(world: SimpleN
 
 @pytest.mark.parametrize(("season", "reason"), [(None, "no season"), (CONTEXT + 1, "no whole season of 25")])
 def test_profile_needs_a_season(season: int | None, reason: str) -> None:
-    conditions = Conditions(context=CONTEXT, horizon=HORIZON, season=season, protocol="honest", trainable=False)
+    conditions = Conditions(
+        source=np.zeros((2, 1)), context=CONTEXT, horizon=HORIZON, season=season, protocol="honest", trainable=False
+    )
     assert reason in str(unfit("profile", conditions))
 
 

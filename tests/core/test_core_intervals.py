@@ -250,10 +250,21 @@ def test_skewed_errors_are_covered_on_each_side() -> None:
     assert moved[1, LEVELS.index(0.95)] > 0.1 > 0 > moved[0, LEVELS.index(0.95)]
 
 
-@pytest.mark.parametrize(("leads", "worth"), [(1, SOURCE_ROWS), (24, SOURCE_ROWS), (96, SOURCE_SHARE * 96)])
-def test_the_source_is_worth_more_rows_at_a_long_horizon(leads: int, worth: float) -> None:
+@pytest.mark.parametrize(
+    ("leads", "season", "worth"),
+    [
+        (1, 0, SOURCE_ROWS),
+        (24, 7, SOURCE_ROWS),
+        (96, 7, SOURCE_SHARE * 96),
+        (24, 52, 52),
+        (400, 52, SOURCE_SHARE * 400),
+    ],
+)
+def test_the_source_is_worth_more_rows_at_a_long_horizon_and_a_long_season(
+    leads: int, season: int, worth: float
+) -> None:
     variance = np.ones((2, leads))
-    rule = Conformal(IntervalOptions(), variance)
+    rule = Conformal(IntervalOptions(season=season, discount=0.999), variance)
     state = start(rule, variance)
     error, observed = np.zeros((2, leads)), np.zeros((2, leads))
     error[:, 0], observed[:, 0] = 3.0, 1.0

@@ -21,7 +21,7 @@ from torch.optim import Adam
 from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, tensor
 from ompb.baselines.options import with_options
 from ompb.baselines.proactive import ProactiveModel
-from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
+from ompb.bench.contract import Conditions, Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.errors import ForecasterError, NotFiniteError, TooShortError
 from ompb.floor import checks
@@ -119,6 +119,28 @@ class Learner:
         return forecasts.detach()
 
 
+def rows_held_out(conditions: Conditions, settings: ProceedSettings) -> int:
+    """The newest rows of the source, which are validated on."""
+    return round(settings.validation * len(conditions.source))
+
+
+def too_short(conditions: Conditions, settings: ProceedSettings) -> str | None:
+    """Why a source has too few rows; None if it has enough."""
+    rows, held_out = len(conditions.source), rows_held_out(conditions, settings)
+    span = conditions.context + conditions.horizon
+    if rows - held_out >= span and held_out >= conditions.horizon:
+        return None
+    return (
+        f"the source has {rows} rows, {held_out} of them to validate on; these must be {conditions.horizon} or more, "
+        f"and the others {span} or more"
+    )
+
+
+def published_unfit(conditions: Conditions) -> str | None:
+    """Why PROCEED as published cannot take conditions on; None if it can."""
+    return needs_network(conditions) or too_short(conditions, ProceedSettings.published(conditions.horizon))
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """All stretches of the source, in time order, and which of them are for training and for validation."""
@@ -133,14 +155,12 @@ class Source:
         """The source of a task. Raises `NotFiniteError` if cells are missing, `TooShortError` if rows are."""
         if np.isnan(task.source).any():
             raise NotFiniteError("the source has missing values, and concepts are learnt of whole rows; fill them.")
-        span, held_out = task.context + task.horizon, round(settings.validation * len(task.source))
-        if len(task.source) - held_out < span or held_out < task.horizon:
-            raise TooShortError(
-                f"the source has {len(task.source)} rows, {held_out} of them to validate on; these must be "
-                f"{task.horizon} or more, and the others {span} or more: pass a longer source."
-            )
-        stretches = tensor(task.source, torch.empty(0, device=device)).unfold(0, span, 1).transpose(1, 2)
-        return cls(stretches, task.context, task.horizon, held_out)
+        shortage = too_short(task, settings)
+        if shortage is not None:
+            raise TooShortError(f"{shortage}: pass a longer source.")
+        rows = tensor(task.source, torch.empty(0, device=device))
+        stretches = rows.unfold(0, task.context + task.horizon, 1).transpose(1, 2)
+        return cls(stretches, task.context, task.horizon, held_out=rows_held_out(task, settings))
 
     @property
     def training(self) -> int:
@@ -252,7 +272,7 @@ class Proceed:
         return Prediction(array(forecasts))
 
 
-@method("proceed", unfit=needs_network)
+@method("proceed", unfit=published_unfit)
 def proceed(task: Task, **options: Any) -> Method:
     """PROCEED as published."""
     return Proceed.start(task, with_options(ProceedSettings.published(task.horizon), options))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ompb.baselines.network import forecast, load_network, needs_network
 from ompb.baselines.onenet import OneNet, OneNetSettings
 from ompb.baselines.options import with_options
-from ompb.baselines.proceed import Proceed, ProceedSettings
+from ompb.baselines.proceed import Proceed, ProceedSettings, published_unfit
 from ompb.baselines.solid import Solid, SolidSettings
 from ompb.bench.contract import Method, Prediction, Snapshot, Task, settings_record, snapshots
 from ompb.bench.methods import method
@@ -161,7 +161,7 @@ def onenet_tuned(task: Task, **options: Any) -> Method:
     return tuned(task, _onenet, "rate", _around, options)
 
 
-@method("proceed+tuned", unfit=needs_network)
+@method("proceed+tuned", unfit=published_unfit)
 def proceed_tuned(task: Task, **options: Any) -> Method:
     """PROCEED at one of the rates that its authors choose from."""
     return tuned(task, _proceed, "online_rate", lambda _: PROCEED_RATES, options)

@@ -99,6 +99,7 @@ def settings_record(method: Method) -> dict[str, Any]:
 class Conditions:
     """What a method must cope with: the part of a task that decides whether it can take it on."""
 
+    source: Floats  # (T, C)
     context: int
     horizon: int
     season: int | None
@@ -111,7 +112,6 @@ class Conditions:
 class Task(Conditions):
     """What a method may learn from before the stream starts."""
 
-    source: Floats  # (T, C)
     source_base: NDArray[np.floating[Any]]  # (n, H, C): the forecasts of origins context - 1 .. T - H - 1
     seed: int
     network: Path | None = None  # the file of the trained network, for `TrainedForecaster.load`

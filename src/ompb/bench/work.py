@@ -112,8 +112,7 @@ class _PreparedMethod:
         """What the source teaches the method of a cell."""
         data = load(cell.dataset, run_context.folder)
         task = Task(
-            **vars(conditions(data, cell)),
-            source=Scaler.fit(data.source).standardise(data.source),
+            **{**vars(conditions(data, cell)), "source": Scaler.fit(data.source).standardise(data.source)},
             source_base=np.load(base.files[SOURCE], mmap_mode="r"),
             seed=cell.seed,
             network=base.network,
@@ -182,6 +181,7 @@ def _blaming_method(cell: Cell) -> AbstractContextManager[None]:
 def conditions(data: BenchmarkData, cell: Cell) -> Conditions:
     """What a method of a cell has to work under."""
     return Conditions(
+        source=data.source,
         context=data.context,
         horizon=cell.horizon,
         season=data.season,

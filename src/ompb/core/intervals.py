@@ -27,7 +27,8 @@ FLOOR = 1e-12
 REACH = math.log(5.0)
 # Rows that the source's variance is worth: a stream may err more or less than the source from its first row on. Far
 # leads are judged by near ones until their own outcomes come, hence a share of a long horizon: a few rows of near
-# errors that follow each other would move the width of all leads. Both numbers were rehearsed on sources.
+# errors that follow each other would move the width of all leads. A season, too, if that is longer: a calm part of the
+# year says little of the rest. All were rehearsed on sources.
 SOURCE_ROWS, SOURCE_SHARE = 10.0, 0.25
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
@@ -44,6 +45,7 @@ class IntervalOptions:
 
     discount: float = 0.99  # how much of the residual variance survives a row
     rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
+    season: int = 0  # rows; 0 for none
 
 
 class Heard(NamedTuple):
@@ -171,8 +173,8 @@ class Conformal(IntervalRule, tag="conformal"):
     A forecast's last lead is known H rows after it was issued. In that time ln c_b moves by ``rate`` or little more:
     hence a rate per horizon. A larger one would go on answering misses of widths that have long been left behind.
 
-    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows, or as `SOURCE_SHARE` of a
-    long horizon: g = 1 / rows, until that has fallen to 1 - discount.
+    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows, as `SOURCE_SHARE` of a long
+    horizon or as a season, whichever is most: g = 1 / rows, until that has fallen to 1 - discount.
     """
 
     def __init__(self, options: IntervalOptions, like: Array) -> None:
@@ -182,13 +184,14 @@ class Conformal(IntervalRule, tag="conformal"):
         # what excess below and above moves ln c below and above: (2, 2)
         self._pull = namespace(like).asarray([[own, other], [other, own]], dtype=like.dtype, device=like.device)
         self._most_rows = 1 / (1 - options.discount) if options.discount < 1 else math.inf
+        self._source_rows = float(max(SOURCE_ROWS, SOURCE_SHARE * int(like.shape[1]), options.season))
 
     def start(self, variance: Array, half_widths: Array) -> ConformalState:
         """Intervals of the shape that the source's errors have."""
         xp = namespace(variance)
         return ConformalState(
             variance=xp.asarray(variance, copy=True),
-            rows=xp.full_like(variance, max(SOURCE_ROWS, SOURCE_SHARE * int(variance.shape[1]))),
+            rows=xp.full_like(variance, self._source_rows),
             log_factor=at_least(at_most(xp.log(half_widths / self.gaussian), REACH), -REACH),
         )
 
