@@ -13,10 +13,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, zeros
+from ompb.core.arrays import (
+    Array,
+    at_least,
+    at_most,
+    dot,
+    has_all,
+    is_rising,
+    namespace,
+    ones_where,
+    small_product,
+    zeros,
+)
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -88,6 +98,8 @@ class IntervalRule(Tagged, ABC):
         self.gaussian = constant([gaussian_half_width(level) for level in LEVELS])  # half-widths: (levels,)
         self.tail = constant([(1 - level) / 2 for level in LEVELS])  # share allowed outside on each side: (levels,)
         # row i marks the levels up to the i-th: (levels, levels, 1)
+        # what turns an error so that below, and then above, is the direction outwards: (2, 1, 1)
+        self.sides = constant([[-1.0], [1.0]])[..., None]
         self._up_to = constant([[float(j <= i) for j in range(len(LEVELS))] for i in range(len(LEVELS))])[..., None]
 
     @abstractmethod
@@ -195,8 +207,8 @@ class Conformal(IntervalRule, tag="conformal"):
     def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""
         assert isinstance(state, ConformalState)
-        excess = shares_outside(matured) - matured.heard.some[:, None, None] * self.tail
-        moved = state.log_factor + namespace(excess).matmul(self._pull, excess)
+        excess = shares_outside(matured, self.sides) - matured.heard.some[:, None, None] * self.tail
+        moved = state.log_factor + small_product(self._pull, excess)
         rows = at_most(state.rows + matured.heard.observed, self._most_rows)
         return ConformalState(
             variance=self.next_variance(state, matured, 1.0 / rows),
@@ -205,16 +217,9 @@ class Conformal(IntervalRule, tag="conformal"):
         )
 
 
-@lru_cache(maxsize=16)
-def _sides(xp: Any, dtype: Any, device: Any) -> Array:
-    """What turns an error so that below, and then above, is the direction outwards: (2, 1, 1)."""
-    return xp.asarray([[[-1.0]], [[1.0]]], dtype=dtype, device=device)
-
-
-def shares_outside(matured: Matured) -> Array:
+def shares_outside(matured: Matured, sides: Array) -> Array:
     """Share of a row's leads outside their issued interval, below and above: (N, 2, levels)."""
     off = matured.in_sd  # 0, which is inside, where there is none
-    xp = namespace(off)
     half_widths = matured.half_widths.reshape((off.shape[0], 2, len(LEVELS), -1))
-    outside = off[:, None, None] * _sides(xp, off.dtype, off.device) > half_widths
-    return xp.matmul(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]
+    outside = off[:, None, None] * sides > half_widths
+    return small_product(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]

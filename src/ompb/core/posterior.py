@@ -30,7 +30,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, zeros
+from ompb.core.arrays import Array, contiguous, dot, namespace, small_product, zeros
+from ompb.core.fusing import fused
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, before, push
 from ompb.floor.shapes import Shape
@@ -46,13 +47,37 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
        S' = S - \frac{S f f^T}{1 + q + \sqrt{1 + q}}
     """
     xp = namespace(root)
-    f = xp.matmul(phi[..., None, :], root)  # as a row
-    u = xp.matmul(root, f.mT)[..., 0]
+    f = small_product(phi[..., None, :], root)  # as a row
+    u = small_product(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
     more = 1.0 + q
     after = (u / -(more + xp.sqrt(more)))[..., None] * f
     after += root
     return q[..., 0], u / more, after
+
+
+def said(mean: Array, phi: Array) -> Array:
+    """phi^T w_h, (N, M, n, H), of w (N, M, H, F) and whitened features (N, n, F)."""
+    return small_product(mean, phi.mT[:, None]).mT
+
+
+@fused
+def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array, Array, Array, Array]:
+    """phi^T w_h (N, M, 1, H) of an origin's features (N, F), and its leverage, gain and root after the past faded."""
+    return said(mean, phi[:, None]), *rank_one(root * fading, phi[:, None])
+
+
+@fused
+def absorbed(mean: Array, phi: Array, gains: Array, residual: Array, observed: Array) -> tuple[Array, Array]:
+    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
+
+    phi (N, H, F), gains (N, M, H, F), r and whether it is known (N, H): of the origin that spoke at each lead.
+    """
+    forecast = dot(mean, phi[:, None])
+    innovation = (residual[:, None] - forecast) * observed[:, None]
+    after = gains * innovation[..., None]
+    after += mean
+    return forecast, after
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -131,8 +156,7 @@ class Recursion:
 
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
-        xp = namespace(phi)
-        return xp.matmul(state.mean, phi.mT[:, None]).mT
+        return said(state.mean, phi)
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
@@ -140,10 +164,14 @@ class Recursion:
         projected = xp.matmul(phi[:, None], state.root)
         return dot(projected, projected)
 
-    def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Posterior]:
-        """The inputs of an origin, whitened (N, F), fix its gains. Returns the leverage phi^T P phi (N, M), too."""
-        q, gain, root = rank_one(state.root * self.fading, phi[:, None])
-        return q, self._moved_on(state, origin, root, push(state.phi, origin, phi), push(state.gains, origin, gain))
+    def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Array, Posterior]:
+        """The inputs of an origin, whitened (N, F), fix its gains.
+
+        Returns phi^T w_h (N, M, 1, H) and the leverage phi^T P phi (N, M), too.
+        """
+        correction, q, gain, root = taken_in(state.mean, state.root, self.fading, phi)
+        phis, gains = push(state.phi, origin, phi), push(state.gains, origin, gain)
+        return correction, q, self._moved_on(state, origin, root, phis, gains)
 
     def pass_over(self, state: Posterior, origin: int) -> Posterior:
         """No forecast at this origin: the past fades, and nothing is taken in."""
@@ -157,10 +185,8 @@ class Recursion:
         if state.first is None:
             return state
         xp = namespace(residual)
-        forecast = dot(state.mean, before(state.phi, row, self.leads, row - 1)[:, None])
-        innovation = (residual[:, None] - forecast) * observed[:, None]
-        mean = before(state.gains, row, self.leads, row - 1) * innovation[..., None]
-        mean += state.mean
+        phi, gains = (before(ring, row, self.leads, row - 1) for ring in (state.phi, state.gains))
+        forecast, mean = absorbed(state.mean, phi, gains, residual, observed)
         state.imputed[:, :, row % (self.patience + 2)] = forecast
         if (refills := self._refills(state, row, row - 1)) is not None:
             places, pulls = refills

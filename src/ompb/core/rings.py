@@ -17,7 +17,8 @@ def push(ring: Array, origin: int, vectors: Array | float) -> Array:
     """The ring with the vectors (..., F) of an origin; each origin from 0 on is pushed, one after the other."""
     place = -1 - origin % SLACK + SLACK
     if place == SLACK - 1:
-        moved = namespace(ring).zeros_like(ring)
+        moved = namespace(ring).empty_like(ring)
+        moved[..., :SLACK, :] = 0.0
         moved[..., SLACK:, :] = ring[..., :-SLACK, :]
         ring = moved
     ring[..., place, :] = vectors
