@@ -55,6 +55,7 @@ class Labels(NamedTuple):
 class Taught(NamedTuple):
     """What a row teaches to all but the members and the realised risk, and what it has for these."""
 
+    parts: Array  # of the row's page
     known: Array  # which cells are: (N,)
     residual: Array  # as in `Labels`: (N, H)
     error: Array  # (N, H)
@@ -138,11 +139,19 @@ class Online:
 
     def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
-        page, members = state.ledger.page(row), state.members
+        ledger, members = state.ledger, state.members
         taught = self._taught(
-            page, row, values, state.gate, state.evidence, state.intervals, state.expected, state.warnings.erring
+            ledger,
+            *ledger.page_places(row),
+            row,
+            values,
+            state.gate,
+            state.evidence,
+            state.intervals,
+            state.expected,
+            state.warnings.erring,
         )
-        state.ledger.keep(row, page, taught.known)
+        ledger.keep(row, taught.parts, taught.known)
         if self.learns:
             members = self.mixture.learn(members, row, taught.residual, taught.observed)
         return OnlineState(
@@ -151,7 +160,7 @@ class Online:
             evidence=taught.evidence,
             intervals=taught.intervals,
             guard=guard,
-            ledger=state.ledger,
+            ledger=ledger,
             certificate=state.certificate,
             realised=self.realised.learn(state.realised, row, taught.error, taught.observed),
             expected=taught.expected,
@@ -161,7 +170,9 @@ class Online:
     @fused
     def _taught(
         self,
-        page: Page,
+        ledger: Ledger,
+        places: Array,
+        place: int,
         row: int,
         values: Array,
         gate: GateState,
@@ -170,14 +181,15 @@ class Online:
         expected: ExpectedState,
         erring: Array,
     ) -> Taught:
-        """What cells (N,) teach of which the page is, NaN where there is none."""
-        known = namespace(values).isfinite(values)
+        """What the cells (N,) of a row teach, NaN where there is none; its page has those places in the ledger."""
+        page, known = ledger.page(places, place), namespace(values).isfinite(values)
         labels = self._labels(page, values, known)
         observed = labels.heard.observed
         if self.learns:
             gate = self.gate.learn(gate, labels.heard.some, labels.losses)
             evidence = self.evidence.learn(evidence, row, labels.heard.some)
         return Taught(
+            parts=page.parts,
             known=known,
             residual=labels.residual,
             error=labels.error,
@@ -227,8 +239,8 @@ class Online:
         ``known`` says how many rows are known, if not just those that are given; ``spreads`` (N, Q, H) how far the
         forecaster's quantiles lie off the base forecast, if it gives any.
         """
-        known = int(rows.shape[1]) if known is None else known
-        seen = self.mixture.see(self.features.view(rows[:, None], base[:, None], (known,)))
+        known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
+        seen = self._seen(rows, base, (known,))
         chorus, members = self.mixture.issue(state.members, origin, seen)
         usual = None if self.novelty is None else self.novelty.usual_with(known)
         mixed = self._mixed(
@@ -275,6 +287,11 @@ class Online:
         """No forecast was issued at this origin."""
         ledger = state.ledger.pass_over(origin)
         return state._replace(members=self.mixture.pass_over(state.members, origin), ledger=ledger)
+
+    @fused
+    def _seen(self, rows: Array, base: Array, known: tuple[int]) -> tuple[Array, ...]:
+        """What each member needs of one window."""
+        return self.mixture.see(self.features.view(rows[:, None], base[:, None], known))
 
     @fused
     def _mixed(

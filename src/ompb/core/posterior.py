@@ -33,7 +33,7 @@ from typing import Annotated
 from ompb.core.arrays import Array, contiguous, dot, namespace, small_product, zeros
 from ompb.core.fusing import fused
 from ompb.core.members.contract import MemberState
-from ompb.core.rings import SLACK, before, push
+from ompb.core.rings import SLACK, place_of, push, vectors_from
 from ompb.floor.shapes import Shape
 
 # Origins between two refills of the source's word: fewer cost time, more let it fade further.
@@ -68,14 +68,17 @@ def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array
 
 
 @fused
-def absorbed(mean: Array, phi: Array, gains: Array, residual: Array, observed: Array) -> tuple[Array, Array]:
+def absorbed(
+    mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
+) -> tuple[Array, Array]:
     """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
 
-    phi (N, H, F), gains (N, M, H, F), r and whether it is known (N, H): of the origin that spoke at each lead.
+    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H).
     """
-    forecast = dot(mean, phi[:, None])
+    leads = int(mean.shape[2])
+    forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
-    after = gains * innovation[..., None]
+    after = vectors_from(gains, place, leads) * innovation[..., None]
     after += mean
     return forecast, after
 
@@ -185,8 +188,8 @@ class Recursion:
         if state.first is None:
             return state
         xp = namespace(residual)
-        phi, gains = (before(ring, row, self.leads, row - 1) for ring in (state.phi, state.gains))
-        forecast, mean = absorbed(state.mean, phi, gains, residual, observed)
+        place = place_of(row - 1, row - 1)
+        forecast, mean = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
         state.imputed[:, :, row % (self.patience + 2)] = forecast
         if (refills := self._refills(state, row, row - 1)) is not None:
             places, pulls = refills
@@ -201,11 +204,13 @@ class Recursion:
         xp = namespace(residual)
         imputed = state.imputed[:, :, row % (self.patience + 2)]
         surprise = (residual[:, None] - imputed) * observed[:, None]
-        delta = before(state.gains, row, self.leads, newest) * surprise[..., None]  # (N, M, H, F)
+        gains = vectors_from(state.gains, place_of(row - 1, newest), self.leads)
+        delta = gains * surprise[..., None]  # (N, M, H, F)
         for later in range(row, newest + 1):
             if later > row:
-                along = dot(delta, before(state.phi, later, self.leads, newest)[:, None])
-                delta = delta - before(state.gains, later, self.leads, newest) * along[..., None]
+                place = place_of(later - 1, newest)
+                along = dot(delta, vectors_from(state.phi, place, self.leads)[:, None])
+                delta = delta - vectors_from(state.gains, place, self.leads) * along[..., None]
             if (refills := self._refills(state, later, newest)) is not None:
                 places, pulls = refills
                 pulled = delta[:, :, places, :, None]

@@ -25,7 +25,14 @@ def push(ring: Array, origin: int, vectors: Array | float) -> Array:
     return ring
 
 
-def before(ring: Array, row: int, leads: int, newest: int) -> Array:
-    """Vectors of origins row-1 .. row-leads, where ``newest`` is the newest in the ring: (..., leads, F), a view."""
-    place = SLACK - 1 - newest % SLACK + newest + 1 - row
-    return ring[..., place : place + leads, :]
+def place_of(origin: int, newest: int) -> int:
+    """Where an origin lies in a ring, of which the newest is ``newest``; those before it follow."""
+    return SLACK - 1 - newest % SLACK + newest - origin
+
+
+def vectors_from(ring: Array, place: int | Array, count: int) -> Array:
+    """So many vectors from a place on: (..., count, F), a view; of a place as an array () they are gathered."""
+    if isinstance(place, int):
+        return ring[..., place : place + count, :]
+    xp = namespace(ring)
+    return xp.take(ring, place + xp.arange(count, device=ring.device), axis=-2)

@@ -57,8 +57,13 @@ class Group(NamedTuple):
 
     @property
     def _caller(self) -> Caller | None:
-        """Who calls what is fused; nobody until the first forecast is out, as that is of a form of its own."""
-        return None if self.state.online.guard.origin is None else self.cohort.library.caller
+        """Who calls what is fused; nobody until there is a forecast, and all rows that are remembered are known.
+
+        What comes before is of other forms, and over before it would be compiled.
+        """
+        state, remembered = self.state, self.cohort.cal.remembers
+        waits = state.online.guard.origin is None or state.known < remembered
+        return None if waits else self.cohort.library.caller
 
     @property
     def calibrators(self) -> list[Calibrator]:
