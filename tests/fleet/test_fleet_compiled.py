@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from small_fleets import IDS, calibrator, calibrators, last_season, table
+from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, calibrator, calibrators, last_season, table
 
 import ompb
+from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
-from ompb.live.compiling import require_compiler
+from ompb.live import compiling
 from ompb.types import Floats
 
 torch = pytest.importorskip("torch")
@@ -76,6 +78,36 @@ def test_a_fleet_of_a_third_size_needs_no_new_program() -> None:
     assert made[0] <= made[1] == made[2] == made[3]
 
 
+@compiles
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gate": "shared", "discounts": (0.99, 0.999)},
+        {"gate": "open", "draws": 3, "guard": None},
+        {"online": False, "members": ("backbone", "head"), "certificate": False},
+        {"kind": "freedman", "disagreement": "normalised", "novelty": 0.0},
+    ],
+)
+def test_every_form_of_a_step_is_traced_as_a_whole(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the part of the compiler that takes long, and without its leave to fall back on Python."""
+
+    @cache
+    def traced(function: Any) -> Any:
+        return torch.compile(function, backend="aot_eager", fullgraph=True)
+
+    monkeypatch.setattr(compiling, "_program", traced)
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    form = {**SETTINGS, **options}
+    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
+    plain, compiled = (
+        followed(ompb.Fleet(cal, last_season, IDS, device="cpu", compiled=compiled), 50) for compiled in (False, True)
+    )
+    for first, second in zip(plain, compiled, strict=True):
+        for as_it_is, found in zip(first, second, strict=True):
+            np.testing.assert_allclose(found, as_it_is, rtol=1e-12, atol=1e-12)
+
+
 def test_numpy_compiles_nothing() -> None:
     with pytest.raises(OptionError, match="name a device of torch"):
         ompb.Fleet(calibrator(), last_season, IDS, compiled=True)
@@ -85,7 +117,7 @@ def test_a_compiler_that_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch) ->
     def fails(function: Any) -> Any:
         raise RuntimeError(f"no g++ for {function.__name__}")
 
-    require_compiler.cache_clear()
+    compiling.require_compiler.cache_clear()
     monkeypatch.setattr(torch, "compile", fails)
     with pytest.raises(OptionError, match=r"cannot compile for 'cpu' here \(no g\+\+ for neg\)"):
         ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True)

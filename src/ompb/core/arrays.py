@@ -116,7 +116,11 @@ def ones_where(marked: Array, like: Array) -> Array:
 
 
 def with_number(values: Array, marked: Array, number: float) -> Array:
-    """The values, but a number where a place is marked; in compiled code this is an array () of any type."""
+    """The values, but a number where a place is marked; in compiled code this is an array () of any type.
+
+    >>> with_number(np.asarray([1.0, 2.0]), np.asarray([True, False]), 7)
+    array([7., 2.])
+    """
     if type(values) is np.ndarray:
         return np.where(marked, number, values)
     return values.where(~marked, number)
