@@ -97,9 +97,9 @@ class IntervalRule(Tagged, ABC):
 
         self.gaussian = constant([gaussian_half_width(level) for level in LEVELS])  # half-widths: (levels,)
         self.tail = constant([(1 - level) / 2 for level in LEVELS])  # share allowed outside on each side: (levels,)
-        # row i marks the levels up to the i-th: (levels, levels, 1)
         # what turns an error so that below, and then above, is the direction outwards: (2, 1, 1)
         self.sides = constant([[-1.0], [1.0]])[..., None]
+        # row i marks the levels up to the i-th: (levels, levels, 1)
         self._up_to = constant([[float(j <= i) for j in range(len(LEVELS))] for i in range(len(LEVELS))])[..., None]
 
     @abstractmethod
