@@ -6,10 +6,10 @@ A ridge forecaster and a calibrator are fitted to the first part of a source, an
 is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher
 from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
 
-Beside the default rule: the same at other rates, `gaussian start`, whose intervals start with the normal law's shape,
-`no season` and `light source`, in which the source counts as less: not as a season, and as ten rows at any horizon; and
-`present`, the oldest. That one counts misses against the half-width of the moment, the same one for both sides, at a
-fixed rate of 0.05 a row.
+Beside the default rule: the same at other rates, `gaussian start`, whose intervals start with the normal law's tails,
+`short memory`, whose variance goes back a hundred rows at any horizon, `light source`, in which the source counts as
+ten rows at any horizon, and `present`, the oldest. That one counts misses against the half-width of the moment, the
+same one for both sides, at a fixed rate of 0.05 a row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RULES: dict[str, dict[str, Any]] = {
     "default": {},
     "present": {"intervals": "present", "conformal_rate": 0.05},
     "gaussian start": {"intervals": "gaussian start"},
-    "no season": {"intervals": "no season"},
+    "short memory": {"intervals": "short memory"},
     "light source": {"intervals": "light source"},
     "rate 0.2": {"conformal_rate": 0.2},
     "rate 1": {"conformal_rate": 1.0},
@@ -99,11 +99,12 @@ class GaussianStart(Conformal, tag="gaussian start"):
         return super().start(variance, np.broadcast_to(self.gaussian, half_widths.shape))
 
 
-class NoSeason(Conformal, tag="no season"):
-    """The source counts as ten rows, or as a share of a long horizon."""
+class ShortMemory(Conformal, tag="short memory"):
+    """The variance goes back as far at any horizon."""
 
     def __init__(self, options: IntervalOptions, like: Array) -> None:
-        super().__init__(replace(options, season=0), like)
+        super().__init__(options, like)
+        self._most_rows = 1 / (1 - options.discount)
 
 
 class LightSource(Conformal, tag="light source"):

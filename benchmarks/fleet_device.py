@@ -1,10 +1,10 @@
-"""What a fleet costs on an accelerator, and how far its forecasts are from the host's.
+"""What a fleet costs on an accelerator, as it is and compiled, and how far its forecasts are from the host's.
 
     python benchmarks/fleet_device.py --device cuda --out results/fleet-device.md
 
 Base forecasts are handed in there. Of few lanes the time of a step is its fixed cost; of as many as fill the given
 memory with their state it is what a lane costs. Beside it, the memory of a lane: of its state, and at most, with all
-that is computed in a step.
+that is computed in a step. To compile takes a minute or so for each form of a fleet, so one of them is compiled.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import argparse
 import itertools
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +26,13 @@ from fleet_cost import CONTEXT, HOLES, LATE_BY, fitted, kilobytes, load, seconds
 
 FEW = 7
 HORIZONS, DTYPES = (24, 96), ("float32", "float64")
+COMPILED = (24, "float32")
 SHOWN = 64  # series that differ; the others are copies of them
+COLUMNS = (
+    *("horizon", "numbers", "compiled", "difference", "s at first", "kernels", f"ms of {FEW} lanes"),
+    *("lanes", "ms a step", "lanes/s", "MB a lane", "MB at most"),
+)
+PROFILED = 32  # steps whose kernels are counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,9 @@ class Measured:
     """Of a fleet on the device."""
 
     lanes: int
+    first: float  # seconds until it runs as it will, compilation among them
     step: float  # seconds
+    kernels: float  # a step; 0 where the device does not say
     state: float  # megabytes a lane
     most: float  # the same with all that is computed; 0 where the device does not say
 
@@ -50,60 +60,88 @@ class Bench:
     def of(cls, horizon: int, device: str, ticks: int) -> Bench:
         return cls(*fitted(horizon), device, ticks)
 
-    def difference(self) -> float:
-        """The largest between forecasts of the device and of the host, in float64, with holes and late labels."""
-        rows = load(self.ticks, FEW, seed=4)[..., None]
+    @property
+    def warm_up(self) -> int:
+        """Ticks after which every kind of step has been made."""
+        return self.cal.remembers + 2 * self.cal.horizon + self.cal.settings.patience
+
+    def difference(self, one: dict[str, Any], other: dict[str, Any]) -> float:
+        """The largest between forecasts of fleets with these options, with holes and late labels."""
+        ticks = self.warm_up + self.ticks
+        rows = load(ticks, FEW, seed=4)[..., None]
         sparse = np.where(np.random.default_rng(5).random(rows.shape) < HOLES, np.nan, rows)
         ids = [str(number) for number in range(FEW)]
-        fleets = [ompb.Fleet(self.cal, self.forecaster, ids, device=where) for where in (None, self.device)]
+        fleets = [ompb.Fleet(self.cal, self.forecaster, ids, **options) for options in (one, other)]
         largest = 0.0
-        for tick in range(self.ticks):
-            host, other = (fleet.step(sparse[tick], at=tick) for fleet in fleets)
-            if host is not None and other is not None:
-                pairs = (host.mean, other.mean), (host.sd, other.sd)
-                largest = max(largest, *(float(np.abs(one - np.asarray(two.cpu())).max()) for one, two in pairs))
+        for tick in range(ticks):
+            outs = [fleet.step(sparse[tick], at=tick) for fleet in fleets]
+            for name in ("mean", "sd"):
+                first, second = (out.library.host(getattr(out, name)) for out in outs if out is not None)
+                largest = max(largest, float(np.nan_to_num(np.abs(first - second)).max()))
             if tick >= LATE_BY:
                 for fleet in fleets:
                     fleet.observe(tick - LATE_BY, rows[tick - LATE_BY])
         return largest
 
-    def measure(self, lanes: int, dtype: str) -> Measured:
+    def measure(self, lanes: int, dtype: str, compiled: bool) -> Measured:
         """A fleet of so many lanes."""
-        fleet = ompb.Fleet(self.cal, None, [str(number) for number in range(lanes)], device=self.device, dtype=dtype)
+        ids = [str(number) for number in range(lanes)]
+        fleet = ompb.Fleet(self.cal, None, ids, device=self.device, dtype=dtype, compiled=compiled)
         kind, copies = getattr(torch, dtype), -(-lanes // SHOWN)
         rows = torch.asarray(load(SHOWN, SHOWN, seed=1)[..., None], dtype=kind, device=self.device)
         rows = rows.repeat(1, copies, 1)[:, :lanes]
         said = self.forecaster(load(CONTEXT, SHOWN, seed=1).T[..., None])
         base = torch.asarray(said, dtype=kind, device=self.device).repeat(copies, 1, 1)[:lanes]
         on_cuda = self.device.startswith("cuda")
-        if on_cuda:
-            torch.cuda.reset_peak_memory_stats()
 
         def clock() -> float:
             if on_cuda:
                 torch.cuda.synchronize()
             return time.perf_counter()
 
-        warm_up = CONTEXT + self.cal.horizon
-        spent = seconds(
-            lambda tick: fleet.step(rows[tick % SHOWN], at=tick, base=base), range(self.ticks), warm_up, clock
-        )
+        def step(tick: int) -> None:
+            fleet.step(rows[tick % SHOWN], at=tick, base=base)
+
+        start, last = clock(), self.warm_up + self.ticks
+        for tick in range(self.warm_up):
+            step(tick)
+        first = clock() - start
+        if on_cuda:
+            torch.cuda.reset_peak_memory_stats()
+        spent = seconds(step, range(self.warm_up, last), 0, clock)
         most = torch.cuda.max_memory_allocated() / lanes / 1e6 if on_cuda else 0.0
-        return Measured(lanes, spent, kilobytes(fleet) * 1024 / 1e6, most)
+        kernels = launched(step, range(last, last + PROFILED)) if on_cuda and lanes == FEW else 0.0
+        return Measured(lanes, first, spent, kernels, kilobytes(fleet) * 1024 / 1e6, most)
+
+
+def launched(step: Callable[[int], None], ticks: range) -> float:
+    """Kernels, and copies, of a step."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for tick in ticks:
+            step(tick)
+    found = [event for event in profiler.events() if event.device_type.name == "CUDA"]
+    return len(found) / len(ticks)
 
 
 def lines_of(horizon: int, device: str, gigabytes: float, ticks: int) -> list[str]:
     """Of the table, at a horizon."""
-    bench = Bench.of(horizon, device, ticks)
-    away, lines = bench.difference(), []
-    for dtype in DTYPES:
-        few = bench.measure(FEW, dtype)
-        many = bench.measure(max(FEW, int(gigabytes * 1e3 / few.state)), dtype)
+    bench, lines = Bench.of(horizon, device, ticks), []
+    plain = {"device": device}
+    from_host = bench.difference({}, plain)
+    for dtype, compiled in itertools.product(DTYPES, (False, True)):
+        if compiled and (horizon, dtype) != COMPILED:
+            continue
+        few = bench.measure(FEW, dtype, compiled)
+        many = bench.measure(max(FEW, int(gigabytes * 1e3 / few.state)), dtype, compiled)
+        narrow = {**plain, "dtype": dtype}
+        away = bench.difference(narrow, {**narrow, "compiled": True}) if compiled else from_host
+        form = f"{horizon} | {dtype} | {'yes' if compiled else 'no'}"
         lines.append(
-            f"| {horizon} | {dtype} | {away:.1e} | {few.step * 1e3:.2f} | {many.lanes:,} | {many.step * 1e3:.2f} | "
-            f"{many.lanes / many.step:,.0f} | {many.state:.3f} | {many.most:.3f} |"
+            f"| {form} | {away:.1e} | {few.first:.0f} | {few.kernels:.0f} | {few.step * 1e3:.2f} | "
+            f"{many.lanes:,} | {many.step * 1e3:.2f} | {many.lanes / many.step:,.0f} | "
+            f"{many.state:.3f} | {many.most:.3f} |"
         )
-        print(lines[-1])
+        print(lines[-1], flush=True)
     return lines
 
 
@@ -112,12 +150,14 @@ def page(lines: list[str], device: str, gigabytes: float) -> str:
     return f"""# What a fleet costs on an accelerator
 
 {name}, torch {torch.__version__}; one channel, context {CONTEXT}, default settings; lanes whose state fills
-{gigabytes:g} GB. The difference is the largest to the host's forecasts, in float64, with holes and late labels.
+{gigabytes:g} GB. The difference is the largest to the host's forecasts, in float64, with holes and late labels; of a
+compiled fleet, that to the forecasts of one that is not, in its own numbers. The seconds are those of the first rows of
+{FEW} lanes, in which programs are compiled.
 
 Made by `python benchmarks/fleet_device.py --device {device} --out results/fleet-device.md`.
 
-| horizon | numbers | difference | ms of {FEW} lanes | lanes | ms a step | lanes/s | MB a lane | MB at most |
-|---|---|---|---|---|---|---|---|---|
+| {" | ".join(COLUMNS)} |
+{"|---" * len(COLUMNS)}|
 {chr(10).join(lines)}
 """
 
@@ -126,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--gigabytes", type=float, default=14.0)
-    parser.add_argument("--ticks", type=int, default=240)
+    parser.add_argument("--ticks", type=int, default=96)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     found = (lines_of(horizon, options.device, options.gigabytes, options.ticks) for horizon in HORIZONS)

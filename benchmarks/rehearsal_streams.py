@@ -215,7 +215,7 @@ def record(
         corrections = chorus.corrections[:, :, 0]
         voices.append(corrections[..., places].astype(np.float32))
         assert rules.novelty is not None
-        novelty.append(rules.novelty.of(corrections, origin + 1))
+        novelty.append(rules.novelty.of(corrections, rules.novelty.usual_with(origin + 1)))
     return Record(
         dataset=one.name,
         title=title,

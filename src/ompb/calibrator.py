@@ -284,7 +284,7 @@ def online_rules(
         gate=gate,
         novelty=novelty,
         evidence=Evidence(season or CALM, settings.evidence_options()),
-        intervals=IntervalRule.tags[settings.intervals](settings.interval_options(season), source.base_variance),
+        intervals=IntervalRule.tags[settings.intervals](settings.interval_options(), source.base_variance),
         shape=OwnShape.of(quantiles, source.base_variance) if quantiles else None,
         guard=Guard(settings.guard_options()),
         certifier=certifier if settings.certificate else None,

@@ -134,9 +134,9 @@ class Settings:
         """For the guard."""
         return GuardOptions(self.guard, self.guard_rows)
 
-    def interval_options(self, season: int | None) -> IntervalOptions:
+    def interval_options(self) -> IntervalOptions:
         """For the intervals."""
-        return IntervalOptions(self.interval_discount, self.conformal_rate, season or 0)
+        return IntervalOptions(self.interval_discount, self.conformal_rate)
 
     def warning_options(self) -> WarningOptions:
         """For the warnings."""

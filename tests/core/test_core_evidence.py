@@ -32,11 +32,9 @@ def test_novelty_is_the_mean_squared_distance_over_what_is_usual() -> None:
     memory = random_memory(2, 2, 2, 4)
     usual = Usual(np.asarray([[2.0, 4.0], [1.0, 9.0]]))
     corrections = np.asarray([[[9.0, 9.0], [2.0, -4.0]], [[9.0, 9.0], [0.0, 6.0]]])
-    of = Novelty(usual, memory, voice=1).of
-    np.testing.assert_allclose(of(corrections, 2), [5.0, 18.0])
-    np.testing.assert_allclose(of(corrections, 3), [5.0, 18.0])
-    np.testing.assert_allclose(of(corrections, 4), [2.5, 2.0])
-    np.testing.assert_allclose(of(corrections, 999), [2.5, 2.0])
+    novelty = Novelty(usual, memory, voice=1)
+    for known, expected in ((2, [5.0, 18.0]), (3, [5.0, 18.0]), (4, [2.5, 2.0]), (999, [2.5, 2.0])):
+        np.testing.assert_allclose(novelty.of(corrections, novelty.usual_with(known)), expected)
 
 
 def test_what_is_usual_is_exceeded_in_one_window_of_a_hundred() -> None:

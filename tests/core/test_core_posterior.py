@@ -90,7 +90,7 @@ class Bench:
         else:
             phi = self.rng.normal(size=(LANES, SIZE))
             self.twin.phi[self.row] = phi
-            _, self.posterior = self.rules.take_in(self.posterior, self.row, phi)
+            *_, self.posterior = self.rules.take_in(self.posterior, self.row, phi)
 
     def late(self, row: int, lanes: set[int]) -> None:
         self.missing[row] -= lanes
@@ -188,12 +188,12 @@ def test_no_wind_up_without_excitation() -> None:
     for row in range(100_000):
         if row > 1:
             state = rules.absorb(state, row, np.full((1, 2), 0.5), observed)
-        _, state = rules.take_in(state, row, phi)
+        *_, state = rules.take_in(state, row, phi)
     bound = 1 / DISCOUNTS**REFILL_EVERY
     largest = np.linalg.eigvalsh(state.covariance[0]).max(axis=-1)
     assert (largest <= bound * (1 + 1e-9)).all()
     before = rules.correction(state, np.ones((1, 1, SIZE)))
-    _, state = rules.take_in(state, 100_000, np.ones((1, SIZE)))
+    *_, state = rules.take_in(state, 100_000, np.ones((1, SIZE)))
     state = rules.absorb(state, 100_001, np.full((1, 2), 10.0), observed)
     after = rules.correction(state, np.ones((1, 1, SIZE)))
     assert np.isfinite(after).all()
@@ -213,7 +213,7 @@ def test_covariance_stays_positive_definite_whatever_comes_in(discounts: tuple[f
         phi = rng.normal(size=(1, size)) * (10.0 ** rng.uniform(-6, 6) if rng.random() < 0.4 else 1.0)
         if rng.random() < 0.3:
             phi = np.round(phi / np.abs(phi).max()) * 1e6
-        leverage, state = rules.take_in(state, row, phi)
+        _, leverage, state = rules.take_in(state, row, phi)
         assert (leverage >= 0).all()
         assert np.isfinite(state.root).all()
         assert np.linalg.svd(state.root, compute_uv=False).min() > 0  # of the root: P = S S^T is positive definite

@@ -42,7 +42,8 @@ def stepped(warnings: Warnings, values: Floats, errors: Floats, first: int = 0) 
     for row in range(CONTEXT - 1, len(values)):
         window = np.ascontiguousarray(values[row + 1 - CONTEXT : row + 1].T)
         known = np.isfinite(errors[row])
-        state = warnings.reveal(states[-1], np.where(known, errors[row], 0.0), known.astype(float))
+        erring = warnings.risen(states[-1].erring, np.where(known, errors[row], 0.0), known.astype(float))
+        state = states[-1].with_erring(erring)
         whitened = np.c_[window @ weights, np.ones(len(window))] if warnings.sees_inputs else None
         novelty = np.abs(window[:, -1]) + 0.1 if warnings.sees_novelty else None
         ratio = np.where(known, np.abs(errors[row]), GAUSSIAN)

@@ -27,7 +27,7 @@ import ompb
 from ompb.core.members.head import Heads, SourceHead
 from ompb.core.posterior import REFILL_EVERY, Posterior
 from ompb.datasets.synthetic import shifted_stream
-from ompb.errors import ForecasterError
+from ompb.errors import ForecasterError, NotFiniteError
 from ompb.offline.learning import SPREAD, evenly, one_of_every
 from ompb.offline.rehearsal import REHEARSED
 from ompb.rows.windows import sliding
@@ -75,6 +75,18 @@ def test_a_forecaster_may_speak_now_and_then() -> None:
     assert stream.rows == learning_rows
     moved = [forecast for forecast in issued if forecast is not None and (forecast.gate > 0).any()]
     assert moved  # it learns
+
+
+class Retired(Daily):
+    """Has nothing to say of the last rows."""
+
+    def speaks_at(self, origins: NDArray[np.int64], times: Any) -> NDArray[np.bool_]:
+        return np.asarray(super().speaks_at(origins, times) & (origins < len(source()) // 2))
+
+
+def test_a_forecaster_that_is_silent_where_the_certificate_is_read_is_refused() -> None:
+    with pytest.raises(NotFiniteError, match="kept for the certificate, have no forecast whose outcome is known"):
+        fit(Retired())
 
 
 def test_silence_by_speaks_at_by_record_and_by_hand_are_one() -> None:

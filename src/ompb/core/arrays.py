@@ -87,7 +87,21 @@ def product(left: Array, right: Array) -> Array:
         return np.matmul(left, right)
     while right.ndim > 2 and (right.shape[0] == 1 or right.stride()[0] == 0):
         right = right[0]
-    return namespace(left).matmul(left, right)
+    return namespace(left).matmul(left, right) if right.ndim == 2 else small_product(left, right)
+
+
+def small_product(left: Array, right: Array) -> Array:
+    """The products of small matrices, (..., n, k) and (..., k, m), lane by lane: in compiled code a sum of products.
+
+    That becomes part of what stands around it, while a product of matrices is a program of its own, and a slow one
+    where these are small.
+    """
+    if type(left) is np.ndarray:
+        return np.matmul(left, right)
+    xp = namespace(left)
+    if xp.compiler.is_compiling():
+        return xp.sum(left[..., None] * right[..., None, :, :], axis=-2)
+    return xp.matmul(left, right)
 
 
 def at_least(values: Array, least: float) -> Array:
@@ -110,6 +124,17 @@ def ones_where(marked: Array, like: Array) -> Array:
     if type(marked) is np.ndarray:
         return marked.astype(like.dtype)
     return namespace(marked).astype(marked, like.dtype)
+
+
+def with_number(values: Array, marked: Array, number: float) -> Array:
+    """The values, but a number where a place is marked; in compiled code this is an array () of any type.
+
+    >>> with_number(np.asarray([1.0, 2.0]), np.asarray([True, False]), 7)
+    array([7., 2.])
+    """
+    if type(values) is np.ndarray:
+        return np.where(marked, number, values)
+    return values.where(~marked, number)
 
 
 def has_none(marked: Array) -> bool:
@@ -148,14 +173,14 @@ def over_series(per_lane: Array, channels: int) -> Array:
     """Mean over the ``channels`` lanes of each series: (N, ...) to (N / channels, ...); the array itself for one."""
     if channels == 1:
         return per_lane
-    xp = namespace(per_lane)
     series, rest = per_lane.shape[0] // channels, tuple(per_lane.shape[1:])
-    shares = _shares(channels, xp, per_lane.dtype, per_lane.device)
-    mean = xp.matmul(shares, per_lane.reshape((series, channels, -1)))
+    if type(per_lane) is not np.ndarray:
+        return namespace(per_lane).mean(per_lane.reshape((series, channels, *rest)), axis=1)
+    mean = np.matmul(_shares(channels, per_lane.dtype), per_lane.reshape((series, channels, -1)))
     return mean if len(rest) == 1 else mean.reshape((series, *rest))
 
 
 @lru_cache(maxsize=64)
-def _shares(channels: int, xp: Any, dtype: Any, device: Any) -> Array:
-    """What each channel counts in a mean, (channels,)."""
-    return xp.full((channels,), 1 / channels, dtype=dtype, device=device)
+def _shares(channels: int, dtype: Any) -> Array:
+    """What each channel counts in a mean, (channels,): a product with it is cheaper than a mean."""
+    return np.full((channels,), 1 / channels, dtype=dtype)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, contiguous, dot, has_none, namespace, quantile, zeros
+from ompb.core.arrays import Array, at_least, contiguous, dot, has_none, namespace, quantile, with_number, zeros
 from ompb.core.members.memory import Memory
 from ompb.floor.shapes import Shape
 
@@ -72,9 +72,13 @@ class Novelty:
     memory: Memory
     voice: int  # place of the pooled memory among the voices
 
-    def of(self, corrections: Array, known: int) -> Array:
-        """R (N,) of a forecast, from the voices' corrections (N, K, H), with so many rows known."""
-        return mean_square(corrections[:, self.voice]) / self.usual.spread[:, self.memory.longest(known)]
+    def usual_with(self, known: int) -> Array:
+        """S (N,) of the span that so many known rows fill."""
+        return self.usual.spread[:, self.memory.longest(known)]
+
+    def of(self, corrections: Array, usual: Array) -> Array:
+        """R (N,) of a forecast, from the voices' corrections (N, K, H) and what is usual (N,)."""
+        return mean_square(corrections[:, self.voice]) / usual
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Evidence:
         xp = namespace(novelty)
         begins = is_new & (state.calm >= self.calm)
         after = EvidenceState(
-            began=xp.where(begins, float(origin), state.began),
+            began=with_number(state.began, begins, origin),
             heard=xp.where(begins, 0.0, state.heard),
             calm=xp.where(is_new, 0.0, state.calm + 1.0),
         )

@@ -24,7 +24,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple
 
-from ompb.core.arrays import Array, at_least, dot, has_all, has_none, lowest, namespace, over_series, tiny, zeros
+from ompb.core.arrays import (
+    Array,
+    at_least,
+    dot,
+    has_all,
+    has_none,
+    lowest,
+    namespace,
+    over_series,
+    small_product,
+    tiny,
+    zeros,
+)
 from ompb.floor.shapes import Shape
 
 GateMode = Literal["channel", "shared", "open"]
@@ -166,7 +178,7 @@ class Gate:
             unheard = unheard if against is None else unheard & (against == 0)[:, None]
             by_speed = xp.where(unheard[..., None], self.backbone, by_speed)
         speeds = self._belief(self.speed_odds, heard.speed_loss, heard.speed_rows, SPEED_CAUTION, self.everyone[1])
-        weights = xp.matmul(speeds[:, None], by_speed)[:, 0]
+        weights = small_product(speeds[:, None], by_speed)[:, 0]
         shut = weights[:, self.bare] > 1 - CLOSED
         if not has_none(shut):
             weights = xp.where(shut[:, None], self.backbone, weights)

@@ -46,18 +46,26 @@ class Guard:
         """Nothing was forecast yet; ``like`` is any (N, H) array."""
         return GuardState(zeros(like, *like.shape), zeros(like, *like.shape), None, zeros(like, like.shape[0]), True)
 
-    def judge(self, state: GuardState, row: int, values: Array) -> tuple[Array | None, GuardState]:
-        """Which cells (N,) of the newest row to hide, by the newest forecast of it; None for none."""
+    def newest(self, state: GuardState, row: int) -> tuple[Array, Array] | None:
+        """The newest forecast of a row to come and its sd, (N,) each; None where nobody is held against it."""
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
         if self.options.threshold is None or lead >= state.mean.shape[1]:
-            return None, state
-        off = self._off(values, state.mean[:, lead], state.sd[:, lead])
-        if state.calm and has_none(off):
-            return None, state
+            return None
+        return state.mean[:, lead], state.sd[:, lead]
+
+    def judge(
+        self, newest: tuple[Array, Array], run: Array, calm: bool, values: Array
+    ) -> tuple[Array | None, Array, bool]:
+        """Which cells (N,) of the newest row to hide, by the newest forecast of it; None for none.
+
+        Beside it, how many in a row lay off theirs (N,), and whether none did, from those of the state.
+        """
+        off = self._off(values, *newest)
+        if has_none(off) and calm:
+            return None, run, calm
         xp = namespace(values)
-        run = xp.where(off | xp.isnan(values), state.off + off, 0.0)  # a missing cell says nothing
-        calm = has_none(run > 0)
-        return off & (run <= self.options.rows), GuardState(state.mean, state.sd, state.origin, run, calm)
+        run = xp.where(off | xp.isnan(values), run + off, 0.0)  # a missing cell says nothing
+        return off & (run <= self.options.rows), run, has_none(run > 0)
 
     def judge_late(self, page: Page, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page.

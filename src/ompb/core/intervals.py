@@ -13,10 +13,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_all, is_rising, namespace, ones_where, quantiles
+from ompb.core.arrays import (
+    Array,
+    at_least,
+    at_most,
+    dot,
+    has_all,
+    is_rising,
+    namespace,
+    ones_where,
+    quantiles,
+    small_product,
+)
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -27,9 +37,11 @@ FLOOR = 1e-12
 REACH = math.log(5.0)
 # Rows that the source's variance is worth: a stream may err more or less than the source from its first row on. Far
 # leads are judged by near ones until their own outcomes come, hence a share of a long horizon: a few rows of near
-# errors that follow each other would move the width of all leads. A season, too, if that is longer: a calm part of the
-# year says little of the rest. All were rehearsed on sources.
+# errors that follow each other would move the width of all leads. Both numbers were rehearsed on sources.
 SOURCE_ROWS, SOURCE_SHARE = 10.0, 0.25
+# The variance goes back at least this share of a long horizon: errors of far leads follow each other for as long, and
+# the mean of few of them is now small, now large. Rehearsed on sources, too.
+MEMORY_SHARE = 0.5
 # A shorter horizon counts as this many rows: the misses of few leads are news of few outcomes.
 SHORTEST = 10
 # Windows of Gaussian errors that the source's are mixed with: the tails of few windows say little.
@@ -45,7 +57,6 @@ class IntervalOptions:
 
     discount: float = 0.99  # how much of the residual variance survives a row
     rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
-    season: int = 0  # rows; 0 for none
 
 
 class Heard(NamedTuple):
@@ -91,6 +102,8 @@ class IntervalRule(Tagged, ABC):
 
         self.gaussian = constant([gaussian_half_width(level) for level in LEVELS])  # half-widths: (levels,)
         self.tail = constant([(1 - level) / 2 for level in LEVELS])  # share allowed outside on each side: (levels,)
+        # what turns an error so that below, and then above, is the direction outwards: (2, 1, 1)
+        self.sides = constant([[-1.0], [1.0]])[..., None]
         # row i marks the levels up to the i-th: (levels, levels, 1)
         self._up_to = constant([[float(j <= i) for j in range(len(LEVELS))] for i in range(len(LEVELS))])[..., None]
 
@@ -173,8 +186,9 @@ class Conformal(IntervalRule, tag="conformal"):
     A forecast's last lead is known H rows after it was issued. In that time ln c_b moves by ``rate`` or little more:
     hence a rate per horizon. A larger one would go on answering misses of widths that have long been left behind.
 
-    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows, as `SOURCE_SHARE` of a long
-    horizon or as a season, whichever is most: g = 1 / rows, until that has fallen to 1 - discount.
+    The variance is a plain mean at first, in which the source counts as `SOURCE_ROWS` rows, or as `SOURCE_SHARE` of a
+    long horizon: g = 1 / rows, until that has fallen to 1 - discount, or to the mean of `MEMORY_SHARE` of a long
+    horizon.
     """
 
     def __init__(self, options: IntervalOptions, like: Array) -> None:
@@ -183,15 +197,15 @@ class Conformal(IntervalRule, tag="conformal"):
         own, other = rate * (1 + TILT), rate * (1 - TILT)
         # what excess below and above moves ln c below and above: (2, 2)
         self._pull = namespace(like).asarray([[own, other], [other, own]], dtype=like.dtype, device=like.device)
-        self._most_rows = 1 / (1 - options.discount) if options.discount < 1 else math.inf
-        self._source_rows = float(max(SOURCE_ROWS, SOURCE_SHARE * int(like.shape[1]), options.season))
+        remembered = 1 / (1 - options.discount) if options.discount < 1 else math.inf
+        self._most_rows = max(remembered, MEMORY_SHARE * int(like.shape[1]))
 
     def start(self, variance: Array, half_widths: Array) -> ConformalState:
         """Intervals of the shape that the source's errors have."""
         xp = namespace(variance)
         return ConformalState(
             variance=xp.asarray(variance, copy=True),
-            rows=xp.full_like(variance, self._source_rows),
+            rows=xp.full_like(variance, max(SOURCE_ROWS, SOURCE_SHARE * int(variance.shape[1]))),
             log_factor=at_least(at_most(xp.log(half_widths / self.gaussian), REACH), -REACH),
         )
 
@@ -203,8 +217,8 @@ class Conformal(IntervalRule, tag="conformal"):
     def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""
         assert isinstance(state, ConformalState)
-        excess = shares_outside(matured) - matured.heard.some[:, None, None] * self.tail
-        moved = state.log_factor + namespace(excess).matmul(self._pull, excess)
+        excess = shares_outside(matured, self.sides) - matured.heard.some[:, None, None] * self.tail
+        moved = state.log_factor + small_product(self._pull, excess)
         rows = at_most(state.rows + matured.heard.observed, self._most_rows)
         return ConformalState(
             variance=self.next_variance(state, matured, 1.0 / rows),
@@ -216,12 +230,14 @@ class Conformal(IntervalRule, tag="conformal"):
 def half_widths_of(errors: Array, windows: float) -> Array:
     r"""What errors (N, n, H), NaN where there is none, reach to at `LEVELS`, below and above: (N, 2, levels).
 
-    .. math:: c_b^\pm = \frac{m \, (\pm z_{(1 \pm b) / 2})_+ + m_0 \, g_b}{m + m_0}, \qquad
+    .. math:: c_b^\pm = \max\Bigl( g_b,\; \frac{m \, (\pm z_{(1 \pm b) / 2}) + m_0 \, g_b}{m + m_0} \Bigr), \qquad
        z = \frac{e_h - \bar e_h}{s_h}
 
     in standard deviations, with the quantiles of z over all leads: their shape alone, since the head takes the mean
     away and the variance is learned apart. They count as the ``windows`` m that do not overlap, the Gaussian half-width
-    g_b as `GAUSSIAN_WINDOWS` more.
+    g_b as `GAUSSIAN_WINDOWS` more. Tails that are heavier than the Gaussian are believed at once, since a stream tells
+    of them late; a sharper peak is not, since the variance of a forecaster that has learned the source by heart is too
+    small already.
     """
     xp = namespace(errors)
     known = xp.isfinite(errors).reshape((errors.shape[0], -1))
@@ -229,10 +245,10 @@ def half_widths_of(errors: Array, windows: float) -> Array:
     tails = [(1 - level) / 2 for level in LEVELS]
     in_sd = _in_own_sd(errors).reshape(known.shape)
     ends = quantiles(in_sd, [*tails, *(1 - tail for tail in tails)], known | ~is_told).reshape((-1, 2, len(LEVELS)))
-    reached = at_least(ends * _sides(xp, errors.dtype, errors.device)[..., 0], 0.0)
+    reached = xp.concat([-ends[:, :1], ends[:, 1:]], axis=1)
     gaussian = xp.asarray([gaussian_half_width(level) for level in LEVELS], dtype=errors.dtype, device=errors.device)
     share = windows / (windows + GAUSSIAN_WINDOWS) * ones_where(is_told, errors)[..., None]
-    return share * reached + (1 - share) * gaussian
+    return xp.maximum(share * reached + (1 - share) * gaussian, gaussian)
 
 
 def _in_own_sd(errors: Array) -> Array:
@@ -245,16 +261,9 @@ def _in_own_sd(errors: Array) -> Array:
     return off / xp.sqrt(at_least(xp.sum(off * off, axis=1, keepdims=True) / counts, FLOOR))
 
 
-@lru_cache(maxsize=16)
-def _sides(xp: Any, dtype: Any, device: Any) -> Array:
-    """What turns an error so that below, and then above, is the direction outwards: (2, 1, 1)."""
-    return xp.asarray([[[-1.0]], [[1.0]]], dtype=dtype, device=device)
-
-
-def shares_outside(matured: Matured) -> Array:
+def shares_outside(matured: Matured, sides: Array) -> Array:
     """Share of a row's leads outside their issued interval, below and above: (N, 2, levels)."""
     off = matured.in_sd  # 0, which is inside, where there is none
-    xp = namespace(off)
     half_widths = matured.half_widths.reshape((off.shape[0], 2, len(LEVELS), -1))
-    outside = off[:, None, None] * _sides(xp, off.dtype, off.device) > half_widths
-    return xp.matmul(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]
+    outside = off[:, None, None] * sides > half_widths
+    return small_product(ones_where(outside, off), matured.heard.share[:, None, :, None])[..., 0]

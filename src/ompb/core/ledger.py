@@ -22,7 +22,7 @@ from typing import Annotated, Any, NamedTuple
 from ompb.core import tally
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.intervals import LEVELS
-from ompb.core.rings import SLACK, before, push
+from ompb.core.rings import SLACK, place_of, push, vectors_from
 from ompb.floor.shapes import Shape
 
 # Parts of a page: base, mean and precision.
@@ -121,21 +121,24 @@ class Ledger(NamedTuple):
         self.ahead[:, PRECISION, self._places(origin)] = 0.0
         return self._after(origin, 0.0, tally.passed_over(self.tally))
 
-    def page(self, row: int) -> Page:
-        """All that was said of the row to come."""
+    def page_places(self, row: int) -> tuple[Array, int]:
+        """Where what was said of the row to come lies: by lead (H,), and the width of its newest origin."""
         # what origin row - h said lies where origin row + 1 will go: the places of lead h are h + 1
-        parts = namespace(self.ahead).take(self.ahead, self._places(row + 1), axis=2)
-        return self._page(parts, self.tally[:, :, 0], row, row - 1)
+        return self._places(row + 1), place_of(row - 1, row - 1)
 
-    def keep(self, row: int, page: Page, learned: Array) -> None:
+    def page(self, places: Array, place: int) -> Page:
+        """All that was said of a row to come, from its places."""
+        return self._page(namespace(self.ahead).take(self.ahead, places, axis=2), self.tally[:, :, 0], place)
+
+    def keep(self, row: int, parts: Array, learned: Array) -> None:
         """Keep what cells of the newest row need that come late, and which (N,) have not: to dead places."""
         place = row % int(self.late.shape[1])
-        self.late[:, place], self.sums[:, place], self.learned[:, place] = page.parts, page.sums, learned
+        self.late[:, place], self.sums[:, place], self.learned[:, place] = parts, self.tally[:, :, 0], learned
 
     def late_page(self, row: int, newest: int) -> Page:
         """What was said of a row that is ``newest - row`` rows old: views."""
         place = row % int(self.late.shape[1])
-        return self._page(self.late[:, place], self.sums[:, place], row, newest)
+        return self._page(self.late[:, place], self.sums[:, place], place_of(row - 1, newest))
 
     def is_learned(self, row: int) -> Array:
         """Which cells (N,) of a row that has arrived have been learned."""
@@ -152,14 +155,10 @@ class Ledger(NamedTuple):
         width = self.width if self.by_lead else push(self.width.mT, origin, terms).mT
         return Ledger(self.ahead, tallied, self.late, self.sums, width, self.learned)
 
-    def _page(self, parts: Array, sums: Array, row: int, newest: int) -> Page:
-        """Of the parts (N, parts, H) of a row, where ``newest`` is the newest origin."""
-        width = Width.of(parts[:, PARTS:]) if self.by_lead else self._width(row, newest)
-        return Page(parts, sums, width)
-
-    def _width(self, row: int, newest: int) -> Width:
-        """What the origins that spoke of a row issued with, where all leads share it: views."""
-        return Width.of(before(self.width.mT, row, self.horizon, newest).mT)
+    def _page(self, parts: Array, sums: Array, place: int) -> Page:
+        """Of the parts (N, parts, H) of a row; where all leads share a width, its newest origin has that place."""
+        stacked = parts[:, PARTS:] if self.by_lead else vectors_from(self.width.mT, place, self.horizon).mT
+        return Page(parts, sums, Width.of(stacked))
 
     def _places(self, origin: int) -> Array:
         """Where the leads of an origin go: (H,)."""

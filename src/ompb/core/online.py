@@ -1,6 +1,5 @@
 """The online stage on lanes: what one row does to any number of them at once.
 
-judge    which cells of a row are believed
 reveal   a row arrived: its labels go from the ledger to the members, the gate, the intervals and the realised risk
 issue    a window and a base forecast give a correction, an interval and a certificate, and enter the ledger
 
@@ -14,17 +13,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ompb.core import tally
-from ompb.core.arrays import Array, at_least, dot, has_all, namespace, ones_where, tiny
+from ompb.core.arrays import Array, at_least, dot, has_all, namespace, ones_where, small_product, tiny
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
 from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
+from ompb.core.fusing import fused
 from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import Heard, IntervalRule, IntervalState, Matured
 from ompb.core.ledger import Ledger, Page, Width
-from ompb.core.mixture import Mixture, States
+from ompb.core.mixture import Chorus, Mixture, States
 from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
 
@@ -50,6 +50,38 @@ class Labels(NamedTuple):
     heard: Heard
     counted: Array  # what the leads count at which there is a label: (N,)
     losses: Array  # of each voice and each speed: (N, K + Z)
+
+
+class Taught(NamedTuple):
+    """What a row teaches to all but the members and the realised risk, and what it has for these."""
+
+    parts: Array  # of the row's page
+    known: Array  # which cells are: (N,)
+    residual: Array  # as in `Labels`: (N, H)
+    error: Array  # (N, H)
+    observed: Array  # 1 at leads with a label, else 0: (N, H)
+    gate: GateState
+    evidence: EvidenceState
+    intervals: IntervalState
+    expected: ExpectedState
+    erring: Array  # see `WarningState`
+
+
+class Mixed(NamedTuple):
+    """What is made of all that the voices say of a window."""
+
+    correction: Array  # (N, H)
+    gate: Array  # (N,)
+    novelty: Array | None  # (N,)
+    evidence: EvidenceState
+    weights: Array  # of the voices: (N, K)
+    mean: Array  # (N, H)
+    sd: Array  # (N, H)
+    precision: Array  # (N, H)
+    width: Width
+    expected_error: Array  # (N,)
+    tallied: Array  # see `ompb.core.tally`
+    statistics: Array | None  # of pairs: (N, Q); None without a certificate
 
 
 class OnlineState(NamedTuple):
@@ -112,32 +144,68 @@ class Online:
         gaussian = namespace(self.half_widths).broadcast_to(self.intervals.gaussian, self.half_widths.shape)
         return self.intervals.start(namespace(gaussian).ones_like(self.base_variance), gaussian)
 
-    def judge(self, state: OnlineState, row: int, values: Array) -> tuple[Array | None, GuardState]:
-        """Which cells (N,) of the newest row are not believed, None for none, and what the guard makes of it."""
-        return self.guard.judge(state.guard, row, values)
-
     def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
-        known = namespace(values).isfinite(values)
-        page = state.ledger.page(row)
-        labels = self._labels(page, values, known)
-        state.ledger.keep(row, page, known)
-        members, gate, evidence = state.members, state.gate, state.evidence
+        ledger, members = state.ledger, state.members
+        taught = self._taught(
+            ledger,
+            *ledger.page_places(row),
+            row,
+            values,
+            state.gate,
+            state.evidence,
+            state.intervals,
+            state.expected,
+            state.warnings.erring,
+        )
+        ledger.keep(row, taught.parts, taught.known)
         if self.learns:
-            members = self.mixture.learn(members, row, labels.residual, labels.heard.observed)
-            gate = self.gate.learn(gate, labels.heard.some, labels.losses)
-            evidence = self.evidence.learn(evidence, row, labels.heard.some)
+            members = self.mixture.learn(members, row, taught.residual, taught.observed)
         return OnlineState(
             members=members,
+            gate=taught.gate,
+            evidence=taught.evidence,
+            intervals=taught.intervals,
+            guard=guard,
+            ledger=ledger,
+            certificate=state.certificate,
+            realised=self.realised.learn(state.realised, row, taught.error, taught.observed),
+            expected=taught.expected,
+            warnings=state.warnings.with_erring(taught.erring),
+        )
+
+    @fused
+    def _taught(
+        self,
+        ledger: Ledger,
+        places: Array,
+        place: int,
+        row: int,
+        values: Array,
+        gate: GateState,
+        evidence: EvidenceState,
+        intervals: IntervalState,
+        expected: ExpectedState,
+        erring: Array,
+    ) -> Taught:
+        """What the cells (N,) of a row teach, NaN where there is none; its page has those places in the ledger."""
+        page, known = ledger.page(places, place), namespace(values).isfinite(values)
+        labels = self._labels(page, values, known)
+        observed = labels.heard.observed
+        if self.learns:
+            gate = self.gate.learn(gate, labels.heard.some, labels.losses)
+            evidence = self.evidence.learn(evidence, row, labels.heard.some)
+        return Taught(
+            parts=page.parts,
+            known=known,
+            residual=labels.residual,
+            error=labels.error,
+            observed=observed,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, page, labels),
-            guard=guard,
-            ledger=state.ledger,
-            certificate=state.certificate,
-            realised=self.realised.learn(state.realised, row, labels.error, labels.heard.observed),
-            expected=self.expected.learn(state.expected, labels.in_sd, labels.counted),
-            warnings=self.warnings.reveal(state.warnings, labels.in_sd[:, 0], labels.heard.observed[:, 0]),
+            intervals=self._learn_intervals(intervals, page, labels),
+            expected=self.expected.learn(expected, labels.in_sd, labels.counted),
+            erring=self.warnings.risen(erring, labels.in_sd[:, 0], observed[:, 0]),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -159,7 +227,7 @@ class Online:
             members=members,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(state, page, labels),
+            intervals=self._learn_intervals(state.intervals, page, labels),
             ledger=state.ledger.with_learned(row, learned | news),
             realised=self.realised.learn_late(state.realised, row, labels.error, labels.heard.observed),
         )
@@ -178,45 +246,47 @@ class Online:
         ``known`` says how many rows are known, if not just those that are given; ``spreads`` (N, Q, H) how far the
         forecaster's quantiles lie off the base forecast, if it gives any.
         """
-        xp = namespace(rows)
-        known = int(rows.shape[1]) if known is None else known
-        seen = self.mixture.see(self.features.view(rows[:, None], base[:, None], (known,)))
+        known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
+        seen = self._seen(rows, base, (known,))
         chorus, members = self.mixture.issue(state.members, origin, seen)
-        corrections = chorus.corrections[:, :, 0]  # (N, K, H)
-        novelty, against, evidence = self._evidence(state, origin, corrections, known)
-        by_speed, weights = self.gate.opinion(state.gate, against)
-        mixes = xp.matmul(xp.concat([by_speed, weights[:, None]], axis=1), corrections)  # (N, Z + 1, H)
-        correction = mixes[:, -1]
-        leverage = dot(weights, chorus.leverage[..., 0])
-        sd, width = self._spread(state, leverage, spreads)
-        mean = base + correction
-        compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
-        tallied = tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads)
-        ledger = state.ledger.issue(origin, base, mean, 1.0 / sd, width, tallied)
+        usual = None if self.novelty is None else self.novelty.usual_with(known)
+        mixed = self._mixed(
+            base,
+            chorus,
+            usual,
+            origin,
+            spreads,
+            state.gate,
+            state.evidence,
+            state.intervals,
+            state.expected,
+            state.ledger.tally,
+        )
+        ledger = state.ledger.issue(origin, base, mixed.mean, mixed.precision, mixed.width, mixed.tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
-            reading, certificate = self.certifier.step(certificate, members, weights, chorus)
+            reading, certificate = self.certifier.step(certificate, members, mixed.weights, mixed.statistics)
         issued = Issued(
-            correction=correction,
-            gate=1.0 - weights[:, self.mixture.backbone_place],
-            novelty=novelty,
-            sd=sd,
-            half_widths=width.half_widths,
-            expected_error=self.expected.of(state.expected, sd),
+            correction=mixed.correction,
+            gate=mixed.gate,
+            novelty=mixed.novelty,
+            sd=mixed.sd,
+            half_widths=mixed.width.half_widths,
+            expected_error=mixed.expected_error,
             certificate=reading,
         )
         return issued, OnlineState(
             members=members,
             gate=state.gate,
-            evidence=evidence,
+            evidence=mixed.evidence,
             intervals=state.intervals,
-            guard=self.guard.issue(state.guard, origin, mean, sd),
+            guard=self.guard.issue(state.guard, origin, mixed.mean, mixed.sd),
             ledger=ledger,
             certificate=certificate,
             realised=state.realised,
             expected=state.expected,
             warnings=self.warnings.issue(
-                state.warnings, origin, rows, self.mixture.whitened(seen), novelty, state.expected.ratio
+                state.warnings, origin, rows, self.mixture.whitened(seen), mixed.novelty, state.expected.ratio
             ),
         )
 
@@ -225,28 +295,70 @@ class Online:
         ledger = state.ledger.pass_over(origin)
         return state._replace(members=self.mixture.pass_over(state.members, origin), ledger=ledger)
 
+    @fused
+    def _seen(self, rows: Array, base: Array, known: tuple[int]) -> tuple[Array, ...]:
+        """What each member needs of one window."""
+        return self.mixture.see(self.features.view(rows[:, None], base[:, None], known))
+
+    @fused
+    def _mixed(
+        self,
+        base: Array,
+        chorus: Chorus,
+        usual: Array | None,
+        origin: int,
+        spreads: Array | None,
+        gate: GateState,
+        evidence: EvidenceState,
+        intervals: IntervalState,
+        expected: ExpectedState,
+        tallied: Array,
+    ) -> Mixed:
+        """The forecast of one window, from base forecasts (N, H) and what the voices say; ``usual`` is s (N,)."""
+        corrections, leverages = chorus.corrections[:, :, 0], chorus.leverage[..., 0]  # (N, K, H) and (N, K)
+        novelty, against, evidence = self._evidence(evidence, origin, corrections, usual)
+        by_speed, weights = self.gate.opinion(gate, against)
+        mixing = namespace(base).concat([by_speed, weights[:, None]], axis=1)
+        mixes = small_product(mixing, corrections)  # (N, Z + 1, H)
+        correction = mixes[:, -1]
+        sd, width = self._spread(intervals, dot(weights, leverages), spreads)
+        mean = base + correction
+        compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
+        return Mixed(
+            correction=correction,
+            gate=1.0 - weights[:, self.mixture.backbone_place],
+            novelty=novelty,
+            evidence=evidence,
+            weights=weights,
+            mean=mean,
+            sd=sd,
+            precision=1.0 / sd,
+            width=width,
+            expected_error=self.expected.of(expected, sd),
+            tallied=tally.issued(tallied, base, compared, mean, self.gate.leads),
+            statistics=None if self.certifier is None else self.certifier.statistics(corrections, leverages),
+        )
+
     def _evidence(
-        self, state: OnlineState, origin: int, corrections: Array, known: int
+        self, state: EvidenceState, origin: int, corrections: Array, usual: Array | None
     ) -> tuple[Array | None, Array | None, EvidenceState]:
         """Novelty (N,), what it says against the backbone (N,), None for nothing, and the episode."""
         if self.novelty is None:
-            return None, None, state.evidence
-        novelty = self.novelty.of(corrections, known)
-        return novelty, *self.evidence.issue(state.evidence, origin, novelty)
+            return None, None, state
+        novelty = self.novelty.of(corrections, usual)
+        return novelty, *self.evidence.issue(state, origin, novelty)
 
-    def _learn_intervals(self, state: OnlineState, page: Page, labels: Labels) -> IntervalState:
+    def _learn_intervals(self, state: IntervalState, page: Page, labels: Labels) -> IntervalState:
         half_widths, shrink = page.width.half_widths, page.width.shrink
-        return self.intervals.learn(
-            state.intervals, Matured(labels.error, labels.in_sd, labels.heard, half_widths, shrink)
-        )
+        return self.intervals.learn(state, Matured(labels.error, labels.in_sd, labels.heard, half_widths, shrink))
 
-    def _spread(self, state: OnlineState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
+    def _spread(self, state: IntervalState, leverage: Array, spreads: Array | None) -> tuple[Array, Width]:
         """Predictive standard deviation (N, H), and what else intervals are issued with."""
-        sd, shrink = self.intervals.sd(state.intervals, leverage), (1.0 / (1.0 + leverage))[:, None]
+        sd, shrink = self.intervals.sd(state, leverage), (1.0 / (1.0 + leverage))[:, None]
         if self.shape is None or spreads is None:
-            return sd, Width(shrink, self.intervals.issued(state.intervals))
+            return sd, Width(shrink, self.intervals.issued(state))
         scale, shape = self.shape.read(spreads, self.base_variance)
-        return sd * scale, Width(shrink / (scale * scale), self.intervals.issued(state.intervals, shape))
+        return sd * scale, Width(shrink / (scale * scale), self.intervals.issued(state, shape))
 
     def _labels(self, page: Page, values: Array, known: Array) -> Labels:
         """The labels that the known cells (N,) of a row give to what was said of it."""

@@ -30,9 +30,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, zeros
+from ompb.core.arrays import Array, contiguous, dot, namespace, small_product, zeros
+from ompb.core.fusing import fused
 from ompb.core.members.contract import MemberState
-from ompb.core.rings import SLACK, before, push
+from ompb.core.rings import SLACK, place_of, push, vectors_from
 from ompb.floor.shapes import Shape
 
 # Origins between two refills of the source's word: fewer cost time, more let it fade further.
@@ -46,13 +47,40 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
        S' = S - \frac{S f f^T}{1 + q + \sqrt{1 + q}}
     """
     xp = namespace(root)
-    f = xp.matmul(phi[..., None, :], root)  # as a row
-    u = xp.matmul(root, f.mT)[..., 0]
+    f = small_product(phi[..., None, :], root)  # as a row
+    u = small_product(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
     more = 1.0 + q
     after = (u / -(more + xp.sqrt(more)))[..., None] * f
     after += root
     return q[..., 0], u / more, after
+
+
+def said(mean: Array, phi: Array) -> Array:
+    """phi^T w_h, (N, M, n, H), of w (N, M, H, F) and whitened features (N, n, F)."""
+    return small_product(mean, phi.mT[:, None]).mT
+
+
+@fused
+def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array, Array, Array, Array]:
+    """phi^T w_h (N, M, 1, H) of an origin's features (N, F), and its leverage, gain and root after the past faded."""
+    return said(mean, phi[:, None]), *rank_one(root * fading, phi[:, None])
+
+
+@fused
+def absorbed(
+    mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
+) -> tuple[Array, Array]:
+    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
+
+    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H).
+    """
+    leads = int(mean.shape[2])
+    forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
+    innovation = (residual[:, None] - forecast) * observed[:, None]
+    after = vectors_from(gains, place, leads) * innovation[..., None]
+    after += mean
+    return forecast, after
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -131,8 +159,7 @@ class Recursion:
 
     def correction(self, state: Posterior, phi: Array) -> Array:
         """phi^T w_h: (N, M, n, H) for whitened features (N, n, F)."""
-        xp = namespace(phi)
-        return xp.matmul(state.mean, phi.mT[:, None]).mT
+        return said(state.mean, phi)
 
     def leverage(self, state: Posterior, phi: Array) -> Array:
         """phi^T P phi: (N, M, n) for whitened features (N, n, F)."""
@@ -140,10 +167,14 @@ class Recursion:
         projected = xp.matmul(phi[:, None], state.root)
         return dot(projected, projected)
 
-    def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Posterior]:
-        """The inputs of an origin, whitened (N, F), fix its gains. Returns the leverage phi^T P phi (N, M), too."""
-        q, gain, root = rank_one(state.root * self.fading, phi[:, None])
-        return q, self._moved_on(state, origin, root, push(state.phi, origin, phi), push(state.gains, origin, gain))
+    def take_in(self, state: Posterior, origin: int, phi: Array) -> tuple[Array, Array, Posterior]:
+        """The inputs of an origin, whitened (N, F), fix its gains.
+
+        Returns phi^T w_h (N, M, 1, H) and the leverage phi^T P phi (N, M), too.
+        """
+        correction, q, gain, root = taken_in(state.mean, state.root, self.fading, phi)
+        phis, gains = push(state.phi, origin, phi), push(state.gains, origin, gain)
+        return correction, q, self._moved_on(state, origin, root, phis, gains)
 
     def pass_over(self, state: Posterior, origin: int) -> Posterior:
         """No forecast at this origin: the past fades, and nothing is taken in."""
@@ -157,10 +188,8 @@ class Recursion:
         if state.first is None:
             return state
         xp = namespace(residual)
-        forecast = dot(state.mean, before(state.phi, row, self.leads, row - 1)[:, None])
-        innovation = (residual[:, None] - forecast) * observed[:, None]
-        mean = before(state.gains, row, self.leads, row - 1) * innovation[..., None]
-        mean += state.mean
+        place = place_of(row - 1, row - 1)
+        forecast, mean = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
         state.imputed[:, :, row % (self.patience + 2)] = forecast
         if (refills := self._refills(state, row, row - 1)) is not None:
             places, pulls = refills
@@ -175,11 +204,13 @@ class Recursion:
         xp = namespace(residual)
         imputed = state.imputed[:, :, row % (self.patience + 2)]
         surprise = (residual[:, None] - imputed) * observed[:, None]
-        delta = before(state.gains, row, self.leads, newest) * surprise[..., None]  # (N, M, H, F)
+        gains = vectors_from(state.gains, place_of(row - 1, newest), self.leads)
+        delta = gains * surprise[..., None]  # (N, M, H, F)
         for later in range(row, newest + 1):
             if later > row:
-                along = dot(delta, before(state.phi, later, self.leads, newest)[:, None])
-                delta = delta - before(state.gains, later, self.leads, newest) * along[..., None]
+                place = place_of(later - 1, newest)
+                along = dot(delta, vectors_from(state.phi, place, self.leads)[:, None])
+                delta = delta - vectors_from(state.gains, place, self.leads) * along[..., None]
             if (refills := self._refills(state, later, newest)) is not None:
                 places, pulls = refills
                 pulled = delta[:, :, places, :, None]

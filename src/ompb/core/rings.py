@@ -17,14 +17,22 @@ def push(ring: Array, origin: int, vectors: Array | float) -> Array:
     """The ring with the vectors (..., F) of an origin; each origin from 0 on is pushed, one after the other."""
     place = -1 - origin % SLACK + SLACK
     if place == SLACK - 1:
-        moved = namespace(ring).zeros_like(ring)
+        moved = namespace(ring).empty_like(ring)
+        moved[..., :SLACK, :] = 0.0
         moved[..., SLACK:, :] = ring[..., :-SLACK, :]
         ring = moved
     ring[..., place, :] = vectors
     return ring
 
 
-def before(ring: Array, row: int, leads: int, newest: int) -> Array:
-    """Vectors of origins row-1 .. row-leads, where ``newest`` is the newest in the ring: (..., leads, F), a view."""
-    place = SLACK - 1 - newest % SLACK + newest + 1 - row
-    return ring[..., place : place + leads, :]
+def place_of(origin: int, newest: int) -> int:
+    """Where an origin lies in a ring, of which the newest is ``newest``; those before it follow."""
+    return SLACK - 1 - newest % SLACK + newest - origin
+
+
+def vectors_from(ring: Array, place: int | Array, count: int) -> Array:
+    """So many vectors from a place on: (..., count, F), a view; of a place as an array () they are gathered."""
+    if isinstance(place, int):
+        return ring[..., place : place + count, :]
+    xp = namespace(ring)
+    return xp.take(ring, place + xp.arange(count, device=ring.device), axis=-2)

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, at_most, dot, has_none, namespace, over_series, tiny, zeros
+from ompb.core.arrays import Array, at_least, at_most, contiguous, dot, has_none, namespace, over_series, tiny, zeros
 from ompb.core.expected import GAUSSIAN
+from ompb.core.fusing import fused
 from ompb.core.record import BLOCK, Record, line_of
 from ompb.floor.shapes import LARGEST, Shape
 
@@ -76,6 +77,22 @@ class WarningState(NamedTuple):
     calm: bool  # no warning is in force
     started: bool  # a window was seen
 
+    def with_erring(self, erring: Array) -> WarningState:
+        """The same with another sum of errors."""
+        return WarningState(self.record, self.line, self.usual, erring, *self[4:])
+
+
+class Shown(NamedTuple):
+    """What signals did at a row, and the warnings in force after it."""
+
+    signals: Array  # (S, signals)
+    usual: Array  # as in `WarningState`, like all below
+    since: Array
+    newest: Array
+    peak: Array
+    parts: Array
+    calm: bool
+
 
 class InForce(NamedTuple):
     """A warning of one series."""
@@ -128,28 +145,27 @@ class Warnings:
         xp, like, record = namespace(self.source.levels), self.source.levels, self.source.record
         lanes, signals = like.shape[0], len(self.names)
         series = lanes // self.channels
-        never = xp.full((series, signals), NEVER, dtype=xp.int64, device=like.device)
+        since, newest = (xp.full((series, signals), NEVER, dtype=xp.int64, device=like.device) for _ in range(2))
         return WarningState(
-            record=record,
+            record=record._replace(location=contiguous(record.location), scale=contiguous(record.scale)),
             line=record.line(self.excess),
             usual=zeros(like, lanes, signals),
             erring=zeros(like, series),
-            since=never,
-            newest=never,
+            since=since,
+            newest=newest,
             peak=zeros(like, series, signals),
             parts=zeros(like, lanes, signals),
             calm=True,
             started=False,
         )
 
-    def reveal(self, state: WarningState, error: Array, observed: Array) -> WarningState:
-        """Once first-lead errors (N,) in issued standard deviations are known: 0 but where ``observed`` (N,) is 1.
+    def risen(self, erring: Array, error: Array, observed: Array) -> Array:
+        """The sum of errors (S,) once first-lead errors (N,) in issued standard deviations are known.
 
-        A sum in time order takes no error that comes late.
+        They are 0 but where ``observed`` (N,) is 1. A sum in time order takes no error that comes late.
         """
         rise = dot((error * error - DRIFT * observed).reshape((-1, self.channels)), self.each_channel)
-        erring = at_least(state.erring + at_most(rise, MOST), 0.0)
-        return WarningState(state.record, state.line, state.usual, erring, *state[4:])
+        return at_least(erring + at_most(rise, MOST), 0.0)
 
     def issue(
         self,
@@ -164,9 +180,25 @@ class Warnings:
 
         ``ratio`` (N,), how late errors compare with issued standard deviations, tells which lanes `errors` is about.
         """
-        xp = namespace(windows)
-        lanes = zeros(windows, *state.usual.shape)  # what each shows, by signal
-        lanes[:, 0] = dot(windows[:, -self.source.span :], self.newest_rows)
+        shown = self._shown(state, row, windows[:, -self.source.span :], whitened, novelty, ratio)
+        record = state.record.with_row(shown.signals, self.least)
+        line = record.line(self.excess) if record.is_news else state.line
+        return WarningState(record, line, shown.usual, state.erring, *shown[2:], True)
+
+    @fused
+    def _shown(
+        self,
+        state: WarningState,
+        row: int,
+        newest: Array,
+        whitened: Array | None,
+        novelty: Array | None,
+        ratio: Array,
+    ) -> Shown:
+        """What a row shows, by the newest rows (N, span) that make a level."""
+        xp = namespace(newest)
+        lanes = zeros(newest, *state.usual.shape)  # what each shows, by signal
+        lanes[:, 0] = dot(newest, self.newest_rows)
         if whitened is not None:
             lanes[:, 2] = dot(whitened, whitened)
         if novelty is not None:
@@ -179,15 +211,13 @@ class Warnings:
         signals = over_series(lanes, self.channels)  # nobody needs the lanes any more
         signals[:, 1] = state.erring
         signals[:, :2] = xp.sqrt(signals[:, :2])
-        record = state.record.with_row(signals, self.least)
-        line = record.line(self.excess) if record.is_news else state.line
-        after = WarningState(record, line, usual + off / MEMORY, *state[3:-1], True)
+        usual = usual + off / MEMORY
         above = signals > state.line
-        if state.calm and has_none(above):
-            return after
+        if has_none(above) and state.calm:
+            return Shown(signals, usual, *state[4:-1])
         off[:, 0] = xp.abs(off[:, 0])
         off[:, 1] = at_least((ratio / GAUSSIAN) ** 2 - 1, 0.0)  # mean square beyond that of errors as issued
-        return self._warned(after, row, state.record.excess(signals), above, off)
+        return Shown(signals, usual, *self._warned(state, row, state.record.excess(signals), above, off))
 
     def in_force(self, state: WarningState, row: int, series: int = 0) -> list[InForce]:
         """The warnings of one series at a row, strongest first."""
@@ -208,17 +238,19 @@ class Warnings:
         usual[:, 0] = xp.minimum(xp.maximum(lanes[:, 0], self.source.levels[:, 0]), self.source.levels[:, 1])
         return usual
 
-    def _warned(self, state: WarningState, row: int, excess: Array, above: Array, parts: Array) -> WarningState:
-        """The state once some signals (S, signals) lie above their line, or did so lately."""
+    def _warned(
+        self, state: WarningState, row: int, excess: Array, above: Array, parts: Array
+    ) -> tuple[Array, Array, Array, Array, bool]:
+        """The warnings in force once some signals (S, signals) lie above their line, or did so lately."""
         xp = namespace(excess)
         going_on = (state.newest != NEVER) & (row - state.newest <= BLOCK)
         stronger = above & (~going_on | (excess > state.peak))
-        return state._replace(
-            since=xp.where(above & ~going_on, row, state.since),
-            newest=xp.where(above, row, state.newest),
-            peak=xp.where(stronger, excess, state.peak),
-            parts=xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
-            calm=has_none(going_on | above),
+        return (
+            xp.where(above & ~going_on, row, state.since),
+            xp.where(above, row, state.newest),
+            xp.where(stronger, excess, state.peak),
+            xp.where(xp.repeat(stronger, self.channels, axis=0), parts, state.parts),
+            has_none(going_on | above),
         )
 
 

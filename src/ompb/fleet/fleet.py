@@ -50,6 +50,8 @@ class Fleet:
         device: None for NumPy; "cpu", "cuda" and the like for torch.
         dtype: of the state, "float64" or "float32".
         batched: whether the forecaster is asked about all series at once.
+        compiled: whether torch compiles the step: faster on a GPU, once the first forecasts, which then take a minute
+            or so, are out.
 
     >>> import numpy as np, ompb
     >>> hours = np.arange(600)
@@ -72,10 +74,11 @@ class Fleet:
         device: str | None = None,
         dtype: str | None = None,
         batched: bool = True,
+        compiled: bool = False,
     ) -> None:
         self._forecaster = None if forecaster is None else as_forecaster(forecaster)
         self._batched = checks.flag("batched", batched)
-        self._library = Library(device, dtype or "float64")
+        self._library = Library(device, dtype or "float64", checks.flag("compiled", compiled))
         self._turns = Turns("fleet")
         self._default = calibrators if isinstance(calibrators, Calibrator) else None
         self._now = self._with_new(Now((), (), Ticks()), as_ids(ids), calibrators)
@@ -236,11 +239,12 @@ class Fleet:
         device: str | None = None,
         dtype: str | None = None,
         batched: bool = True,
+        compiled: bool = False,
     ) -> Fleet:
         """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators."""
         of = calibrators.fingerprint if isinstance(calibrators, Calibrator) else owner(calibrators)
         state = archive.read(path, "fleet", FleetState, of=of)
-        fleet = cls(calibrators, forecaster, state.ids, device=device, dtype=dtype, batched=batched)
+        fleet = cls(calibrators, forecaster, state.ids, device=device, dtype=dtype, batched=batched, compiled=compiled)
         fleet._now = loaded(path, state, each_of(calibrators, state.ids), fleet._library)
         return fleet
 
@@ -280,15 +284,15 @@ class Fleet:
         cal, stamp = self._cal, ticks.newest if ticks.timed else None
         given = base if base is ASK or base is None or self._library.is_own(base) else as_bases(base, now.ids, cal)
         ahead = as_futures(future, len(now.ids), cal.horizon)
-        entered = [group.cohort.enter(group.state, group.rows(values)[:, None]) for group in now.groups]
+        entered = [group.enter(values) for group in now.groups]
         asker = Asker(cal, self._forecaster, self._batched)
         groups, answers = answered(now.groups, entered, asker, stamp, ahead, given)
         if len(groups) > len(now.groups):  # some series were left out
-            entered = [group.cohort.enter(group.state, group.rows(values)[:, None]) for group in groups]
+            entered = [group.enter(values) for group in groups]
         after, parts = [], []
         for group, one, answer in zip(groups, entered, answers, strict=True):
-            issued, state = group.cohort.leave(group.state, one, stamp, answer)
-            after.append(group._replace(state=state))
+            issued, left = group.leave(one, stamp, answer)
+            after.append(left)
             parts.append(parts_of(after[-1], one, None if answer is None else answer.base, issued))
         (origin, replaced), spoken = np.empty((2, len(now.ids)), dtype=np.int64), np.empty(len(now.ids), dtype=bool)
         for group, answer in zip(after, answers, strict=True):

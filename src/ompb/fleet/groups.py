@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
 from ompb.core.arrays import Array
-from ompb.live.cohort import Cohort, CohortState, shape_of
+from ompb.core.fusing import Caller, calling
+from ompb.core.online import Issued
+from ompb.floor.times import Stamp
+from ompb.live.cohort import Cohort, CohortState, Entered, shape_of
 from ompb.live.lanes import UnlikeError, joined, mapped, taken
 from ompb.live.library import Library
+from ompb.seam.query import Answer
 
 Places = NDArray[np.int64]
 
@@ -39,6 +43,27 @@ class Group(NamedTuple):
         if len(self.places) == len(values) and (np.diff(self.places) == 1).all():
             return values
         return values[self.places]
+
+    def enter(self, values: Array) -> Entered:
+        """Its part of a fleet's rows (S, C) has come."""
+        with calling(self._caller):
+            return self.cohort.enter(self.state, self.rows(values)[:, None])
+
+    def leave(self, entered: Entered, stamp: Stamp | None, answer: Answer | None) -> tuple[Issued | None, Group]:
+        """What is issued with a row, and the group after it."""
+        with calling(self._caller):
+            issued, state = self.cohort.leave(self.state, entered, stamp, answer)
+        return issued, Group(self.cohort, state, self.places)
+
+    @property
+    def _caller(self) -> Caller | None:
+        """Who calls what is fused; nobody until there is a forecast, and all rows that are remembered are known.
+
+        What comes before is of other forms, and over before it would be compiled.
+        """
+        state, remembered = self.state, self.cohort.cal.remembers
+        waits = state.online.guard.origin is None or state.known < remembered
+        return None if waits else self.cohort.library.caller
 
     @property
     def calibrators(self) -> list[Calibrator]:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator, online_rules
 from ompb.core.arrays import Array, has_all, has_none, namespace, row_major
-from ompb.core.guard import GuardState
+from ompb.core.fusing import fused, prepared
+from ompb.core.guard import Guard, GuardState
 from ompb.core.online import Issued, Online, OnlineState
 from ompb.errors import OptionError, TooShortError
 from ompb.floor.shapes import Shape
@@ -79,7 +80,10 @@ class Cohort:
             return cal.online
         sources = [mapped(self.library.array, one.source, every=True) for one in self.calibrators]
         source = spread(sources[0], self.series) if self.is_shared else joined(sources)
-        return online_rules(source, cal.settings, cal.channels, cal.season, cal.quantiles)
+        rules = online_rules(source, cal.settings, cal.channels, cal.season, cal.quantiles)
+        if self.library.compiled:
+            prepared(rules)
+        return rules
 
     @cached_property
     def on_host(self) -> Scaler:
@@ -129,19 +133,14 @@ class Cohort:
 
     def enter(self, state: CohortState, values: Array) -> Entered:
         """A row (S, 1, C) has come, NaN where missing."""
-        xp = namespace(values)
-        near = self.scaler.near(values)
-        hidden = None if has_all(near) else ~(near | xp.isnan(values))
-        if hidden is not None and has_none(hidden):
-            hidden = None
-        lanes = self.scaler.standardise(values if hidden is None else xp.where(hidden, xp.nan, values))
-        off, guard = self.online.judge(state.online, state.rows, lanes.reshape((-1,)))
-        if off is not None:
-            off = off.reshape(values.shape)
-            hidden = off if hidden is None else hidden | off
-        if hidden is not None:
-            values, lanes = xp.where(hidden, xp.nan, values), xp.where(hidden, xp.nan, lanes)
-        return Entered(values, lanes.reshape((-1,)), hidden, guard, state.window.with_row(state.rows, values))
+        rules, guard = self.online.guard, state.online.guard
+        newest = rules.newest(guard, state.rows)
+        values, lanes, hidden, run, calm, window = _entered(
+            self.scaler, rules, newest, guard.off, guard.calm, state.window, state.rows, values
+        )
+        if run is not guard.off:
+            guard = GuardState(guard.mean, guard.sd, guard.origin, run, calm)
+        return Entered(values, lanes, hidden, guard, window)
 
     def is_ready(self, state: CohortState) -> bool:
         """Whether the next row completes a window."""
@@ -251,6 +250,34 @@ class Cohort:
         off = (others - answer.base[..., None]) / self.scaler.scale[..., None]
         by_lane = row_major(xp.permute_dims(off, (0, 2, 3, 1)))
         return by_lane.reshape((-1, *by_lane.shape[2:]))
+
+
+@fused
+def _entered(
+    scaler: Scaler,
+    guard: Guard,
+    newest: tuple[Array, Array] | None,
+    run: Array,
+    calm: bool,
+    window: Window,
+    row: int,
+    values: Array,
+) -> tuple[Array, Array, Array | None, Array, bool, Window]:
+    """What `Entered` says of a row (S, 1, C), with the guard's count (N,) and calm after it."""
+    xp = namespace(values)
+    near = scaler.near(values)
+    hidden = None if has_all(near) else ~(near | xp.isnan(values))
+    if hidden is not None and has_none(hidden):
+        hidden = None
+    lanes = scaler.standardise(values if hidden is None else xp.where(hidden, xp.nan, values))
+    if newest is not None:
+        off, run, calm = guard.judge(newest, run, calm, lanes.reshape((-1,)))
+        if off is not None:
+            off = off.reshape(values.shape)
+            hidden = off if hidden is None else hidden | off
+    if hidden is not None:
+        values, lanes = xp.where(hidden, xp.nan, values), xp.where(hidden, xp.nan, lanes)
+    return values, lanes.reshape((-1,)), hidden, run, calm, window.with_row(row, values)
 
 
 def shape_of(cal: Calibrator) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Where states live: NumPy on the host, or torch on a device, in float64 or float32."""
+"""Where states live: NumPy on the host, or torch on a device, in float64 or float32, compiled or as it is."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.core.arrays import Array
+from ompb.core.fusing import Caller
 from ompb.errors import OptionError
 from ompb.floor.extras import extra
+from ompb.live.compiling import compiled_on, require_compiler
 
 DTYPES = ("float64", "float32")
 
@@ -21,6 +23,7 @@ class Library:
 
     device: str | None = None  # of torch; None: NumPy
     dtype: str = "float64"
+    compiled: bool = False  # fused functions are programs of torch's compiler
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -35,6 +38,17 @@ class Library:
                     f"device = {self.device!r} is not here ({error}); accepted: None for NumPy, 'cpu', or a device "
                     "that torch has, such as 'cuda'."
                 ) from error
+        if self.compiled:
+            if self.device is None:
+                raise OptionError(
+                    "compiled = True, but NumPy compiles nothing; name a device of torch, device='cuda' or 'cpu'."
+                )
+            require_compiler(self.device)
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who calls fused functions; None: nobody, they run as they are."""
+        return compiled_on(self.device) if self.compiled and self.device is not None else None
 
     def array(self, values: Any) -> Array:
         """Numbers of any array here; whole numbers and truth values keep their type."""

@@ -55,10 +55,10 @@ def _stakes(xp: Any, dtype: Any, device: Any) -> Stakes:
     return Stakes(stake, xp.full_like(stake, -math.log(len(GRID))), at_least(1 - MOST_AT_STAKE / stake, 0.0))
 
 
-def shortfalls(losses: Array, guesses: Array) -> Array:
+def shortfalls(losses: Array, guesses: Array, stakes: Stakes) -> Array:
     """Lambda g - ln(1 + lambda (g - l)) of each loss and lambda: (..., J)."""
     xp = namespace(losses)
-    stake, _, least = Stakes.like(losses)
+    stake, _, least = stakes
     guess = xp.maximum(guesses[..., None], least)
     return stake * guess - xp.log1p(stake * (guess - losses[..., None]))
 

@@ -21,11 +21,12 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, dot, namespace, zeros
-from ompb.core.certificate.disagreement import DisagreementMode, bounded, enter_statistics, gaps
+from ompb.core.certificate.disagreement import DisagreementMode, bounded, differences, gaps, lane_statistics
 from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
 from ompb.core.certificate.windows import CertificateWindows, Reader
-from ompb.core.mixture import Chorus, States
+from ompb.core.fusing import fused
+from ompb.core.mixture import States
 from ompb.floor.shapes import Shape
 
 
@@ -97,6 +98,11 @@ class Certifier:
         return namespace(noise).ones((self.options.ring,), dtype=noise.dtype, device=noise.device)
 
     @cached_property
+    def of_products(self) -> Array:
+        """What makes pair statistics of the products of what the voices say: (K K, pairs)."""
+        return differences(self.reader.mixture.noise)
+
+    @cached_property
     def unit(self) -> Array:
         """The squared gap that counts as 1, tau_d^2: (S, 1, 1)."""
         return self.scales.tau_d[:, None, None] ** 2
@@ -118,18 +124,25 @@ class Certifier:
             steps=0,
         )
 
+    def statistics(self, corrections: Array, leverage: Array) -> Array:
+        """The pair statistics (N, Q) of what voices say of one window, (N, K, H), with their leverage (N, K)."""
+        return lane_statistics(corrections, leverage, self.of_products)
+
     def step(
-        self, state: CertificateState, states: States, weights: Array, chorus: Chorus
+        self, state: CertificateState, states: States, weights: Array, statistics: Array
     ) -> tuple[Reading, CertificateState]:
-        """The certificate of what is issued on the present window (n = 1) with weights (N, K), and the state after."""
+        """The certificate of what is issued with weights (N, K), and the state after.
+
+        ``statistics`` (N, Q) are those of the present window.
+        """
         if state.steps % self.options.reread == 0:
             state = self._read(state, states, weights, self.options.reread)
         elif state.steps < self.options.reread and state.steps.bit_count() == 1:
             state = self._read(state, states, weights, 0)
         place, steps = state.steps % self.options.ring, state.steps + 1
-        enter_statistics(state.ring, place, chorus.corrections, chorus.leverage)  # a dead place: it is read just below
-        # the whole ring again: one product, and less to keep than a ring of what came of it
-        total = dot(self._disagreement(state.ring, state.pairs), self.each)
+        series, _, channels, _ = state.ring.shape
+        state.ring[:, place] = statistics.reshape((series, channels, -1))  # a dead place: it is read just below
+        total = self._total(state.ring, state.pairs)
         return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:
@@ -176,6 +189,11 @@ class Certifier:
             delta=xp.full_like(risk, delta),
             risks=risks,
         )
+
+    @fused
+    def _total(self, ring: Array, pairs: Array) -> Array:
+        """The sum of D over the ring, (S,): all of it again is one product, and less to keep than what came of it."""
+        return dot(self._disagreement(ring, pairs), self.each)
 
     def _disagreement(self, statistics: Array, pairs: Array) -> Array:
         """D of each window, (S, n): the mean over pairs of the bounded gap."""

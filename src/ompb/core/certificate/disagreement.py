@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, at_most, contiguous, namespace
+from ompb.core.arrays import Array, at_most, contiguous, namespace, small_product
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -33,25 +33,26 @@ def pair_statistics(forecasts: Array, leverage: Array, channels: int) -> Array:
     """
     xp = namespace(forecasts)
     lanes, _, windows, _ = forecasts.shape
-    by_lane = _statistics(xp.permute_dims(forecasts, (0, 2, 1, 3)), leverage.mT)
+    by_lane = lane_statistics(xp.permute_dims(forecasts, (0, 2, 1, 3)), leverage.mT, differences(forecasts))
     by_series = by_lane.reshape((lanes // channels, channels, windows, -1))
     return contiguous(xp.permute_dims(by_series, (0, 2, 1, 3)))
 
 
-def enter_statistics(statistics: Array, place: int, forecasts: Array, leverage: Array) -> None:
-    """The same of one window (n = 1), written straight to a place of statistics (S, ring, C, Q)."""
-    series, _, channels, _ = statistics.shape
-    by_lane = _statistics(forecasts[:, :, 0], leverage[..., 0])
-    statistics[:, place] = by_lane.reshape((series, channels, -1))
+def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Array:
+    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T.
 
-
-def _statistics(forecasts: Array, leverage: Array) -> Array:
-    """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T."""
+    ``of_products`` are the `differences` of these forecasts.
+    """
     xp = namespace(forecasts)
-    *rest, voices, leads = forecasts.shape
-    products = xp.matmul(forecasts, forecasts.mT).reshape((*rest, 1, voices * voices))
-    between = xp.matmul(products, _differences(voices, leads, xp, products.dtype, products.device))[..., 0, :]
-    return xp.concat([between, leverage], axis=-1)
+    *rest, voices, _ = forecasts.shape
+    products = small_product(forecasts, forecasts.mT).reshape((*rest, 1, voices * voices))
+    return xp.concat([xp.matmul(products, of_products)[..., 0, :], leverage], axis=-1)
+
+
+def differences(forecasts: Array) -> Array:
+    """What makes d_ij = (G_ii + G_jj - G_ij - G_ji) / H of all products of forecasts (N, K, ..., H): (K K, pairs)."""
+    voices, leads = int(forecasts.shape[1]), int(forecasts.shape[-1])
+    return _differences(voices, leads, namespace(forecasts), forecasts.dtype, forecasts.device)
 
 
 @lru_cache(maxsize=64)
@@ -63,7 +64,6 @@ def _places(voices: int) -> tuple[list[int], list[int]]:
 
 @lru_cache(maxsize=64)
 def _differences(voices: int, leads: int, xp: Any, dtype: Any, device: Any) -> Array:
-    """What makes d_ij = (G_ii + G_jj - G_ij - G_ji) / H of all products: (K K, pairs)."""
     first, second = _places(voices)
     marks = [[0.0] * len(first) for _ in range(voices * voices)]
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
@@ -74,8 +74,7 @@ def _differences(voices: int, leads: int, xp: Any, dtype: Any, device: Any) -> A
 
 def gaps(statistics: Array, pairs: Array) -> Array:
     """||h - h'||^2 / (H C) of each pair, (S, n, pairs), on windows of statistics (S, n, C, Q)."""
-    xp = namespace(statistics)
-    return xp.matmul(statistics.reshape((*statistics.shape[:2], -1)), pairs)
+    return small_product(statistics.reshape((*statistics.shape[:2], -1)), pairs)
 
 
 def expected_pair(belief: Array, noise: Array, channels: int) -> Array:

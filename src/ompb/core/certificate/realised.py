@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, at_least, namespace, over_series, zeros
-from ompb.core.certificate.betting import FIRST_GUESS, GRID, shortfalls, upper_mean
+from ompb.core.certificate.betting import FIRST_GUESS, GRID, Stakes, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
+from ompb.core.fusing import fused
 from ompb.floor.shapes import Shape
 
 
@@ -122,21 +123,42 @@ class RealisedRisks:
         xp = namespace(state.maturing)
         horizon = int(state.block.shape[2])
         start = (-first - horizon) % int(state.maturing.shape[2])  # of the block's last origin, which comes first
-        squared, cells = (xp.flip(state.maturing[:, i, start : start + horizon], axis=-1) for i in (0, 1))
+        mature = state.maturing[..., start : start + horizon]
         maturing = xp.asarray(state.maturing, copy=True)
         maturing[..., start : start + horizon] = 0.0
-        origin = xp.arange(first, first + horizon, dtype=cells.dtype, device=cells.device)
-        heard = (cells > 0) & (origin < first + due)
-        seen = xp.astype(heard, cells.dtype)
-        loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), self.tau[:, None])
+        origin = xp.arange(first, first + horizon, dtype=mature.dtype, device=mature.device)
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
-        guess = (FIRST_GUESS + known[:, 0]) / (1 + known[:, 1])
-        return RealisedState(
-            maturing=maturing,
-            block=xp.stack([loss, seen], axis=1),
-            before=state.before + xp.sum(state.block, axis=-1),
-            shortfall=state.shortfall + xp.sum(seen[..., None] * shortfalls(loss, guess), axis=1),
-            newest=xp.max(xp.where(heard, origin, state.newest[:, None]), axis=-1),
-            rows=state.rows,
+        block, shortfall, newest = _judged(
+            mature, origin, first + due, known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
         )
+        before = state.before + xp.sum(state.block, axis=-1)
+        return RealisedState(maturing, block, before, shortfall, newest, state.rows)
+
+
+@fused
+def _judged(
+    mature: Array,
+    origin: Array,
+    end: int,
+    known: Array,
+    shortfall: Array,
+    newest: Array,
+    tau: Array,
+    stakes: Stakes,
+) -> tuple[Array, Array, Array]:
+    """A block of losses, its shortfall and newest origin from the sums (S, 2, H) of its origins (H,), the last first.
+
+    Those from ``end`` on are not due yet; ``known`` (S, 2, H) sums up the losses known to each, and their number.
+    """
+    xp = namespace(mature)
+    squared, cells = (xp.flip(mature[:, i], axis=-1) for i in (0, 1))
+    heard = (cells > 0) & (origin < end)
+    seen = xp.astype(heard, cells.dtype)
+    loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), tau[:, None])
+    guess = (FIRST_GUESS + known[:, 0]) / (1 + known[:, 1])
+    return (
+        xp.stack([loss, seen], axis=1),
+        shortfall + xp.sum(seen[..., None] * shortfalls(loss, guess, stakes), axis=1),
+        xp.max(xp.where(heard, origin, newest[:, None]), axis=-1),
+    )

@@ -54,7 +54,7 @@ class CertificateWindows:
         """Which windows of each series have a known outcome, (S, n)."""
         xp = namespace(self.weight)
         lanes = xp.max(self.weight, axis=-1) > 0
-        return xp.any(lanes.reshape((-1, channels, len(self))), axis=1)
+        return xp.any(lanes.reshape((lanes.shape[0] // channels, channels, len(self))), axis=1)
 
 
 @dataclass(frozen=True)

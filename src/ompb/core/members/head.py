@@ -73,8 +73,7 @@ class Heads(Voices):
 
     def issue(self, state: Posterior, origin: int, seen: Array) -> tuple[Speech, Posterior]:
         """The same for a new origin, with the leverage in force before it is taken in."""
-        corrections = self.recursion.correction(state, seen)
-        leverage, after = self.recursion.take_in(state, origin, seen[:, 0])
+        corrections, leverage, after = self.recursion.take_in(state, origin, seen[:, 0])
         return Speech(corrections, self.scale * leverage[..., None]), after
 
     def pass_over(self, state: Posterior, origin: int) -> Posterior:

@@ -14,7 +14,6 @@ regression moves.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -104,7 +103,7 @@ class Memory(Member, Voices, tag="memory"):
 
     def longest(self, known: int) -> int:
         """The place among the lengths of the longest that so many known rows fill."""
-        return max(0, bisect_right(self.lengths, known) - 1)
+        return sum(length <= known for length in self.lengths[1:])
 
     def see(self, view: View) -> Array:
         """What both add to the base forecast, once and for all: (N, n, 2 H)."""

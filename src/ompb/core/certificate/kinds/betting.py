@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ompb.core.arrays import Array, namespace
-from ompb.core.certificate.betting import FIRST_GUESS, shortfalls, upper_mean
+from ompb.core.certificate.betting import FIRST_GUESS, Stakes, shortfalls, upper_mean
 from ompb.core.certificate.kinds.contract import Kind
 
 
@@ -22,7 +22,8 @@ class Betting(Kind, tag="betting"):
         before = xp.arange(losses.shape[-1], dtype=losses.dtype, device=losses.device)
         guesses = (FIRST_GUESS + xp.cumulative_sum(losses, axis=-1) - losses) / (1 + before)
         mean = xp.mean(losses, axis=-1)
-        return xp.concat([mean[..., None], xp.sum(shortfalls(losses, guesses), axis=-2)], axis=-1)
+        short = xp.sum(shortfalls(losses, guesses, Stakes.like(losses)), axis=-2)
+        return xp.concat([mean[..., None], short], axis=-1)
 
     def gamma(self, kappa: Array, summary: Array, windows: int) -> Array:
         """(...)."""
