@@ -170,6 +170,7 @@ def _learn_alike(
         "no outcome is known in the part of the source that is learned from; pass a source whose first part is not "
         "missing, or say with unseen= which part to keep.",
     )
+    half_widths = half_widths_of(spread.outcomes - spread.base, windows=1 + np.ptp(origins) / sources.first.horizon)
     scales = Scales.of(reader_of(mixture, settings, channels), learned, settings.tau_d_factor)
     certificate, unlearned = read_certificate(sources, plan, reach)
     windows = look.at(certificate)
@@ -184,7 +185,6 @@ def _learn_alike(
     usual = usual_distance(unlearned, members)
     names = signal_names(mixture.has_head, usual is not None)
     signals = SourceSignals.of(spread.rows[..., -context:], known, level_span(plan.season, context), len(names))
-    half_widths = half_widths_of(spread.outcomes - spread.base, windows=1 + np.ptp(origins) / sources.first.horizon)
     fit = SourceFit(features, members, learner.base_variance(), half_widths, usual, windows, scales, signals)
     return Part(places, Tail(sources, plan.spoken, fit), judged)
 
