@@ -74,7 +74,9 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
 
     strangers = stored(tmp_path / "strangers", result("last", 0.3, horizon=48))
     assert export_all(strangers, cells, [plain], add=True) == (3, [])
+    assert export_all(both, cells, [stepwise], add=True) == (3, [])  # it has the cells, and no steps of them
     again = stored(tmp_path / "again", result("copy", 0.4))
+    with_steps(tmp_path / "again", {SHORT: {"mae": [0.4]}})
     assert export_all(again, cells, [stepwise], add=True) == (3, [])  # it has the steps of one cell, not of two
     assert found() == 2
     count, (path,) = export_all(again, cells, [plain], add=True)

@@ -101,13 +101,15 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
     more stays.
     """
     own = Runs.of(store)
+    stepped = Runs(store, tuple(result for result in own.results if store.has_steps(result.cell)))
     earlier = exported(cells) if add and cells.exists() else []
     count, written = export(store, cells, earlier), []
     every = Runs(store, tuple(with_earlier(own.results, earlier)))
     for analysis in analyses:
-        if add and not own.found([*analysis.cells(FULL), *analysis.cells(QUICK)]):
+        has_run = stepped if analysis.per_step else own
+        if add and not has_run.found([*analysis.cells(FULL), *analysis.cells(QUICK)]):
             continue
-        finding = finding_in(own if analysis.per_step else every, analysis)
+        finding = finding_in(stepped if analysis.per_step else every, analysis)
         path = cells.parent / FOLDER / f"{analysis.name}.json"
         if finding is None or (add and path.exists() and _size(Finding.read(path)) > _size(finding)):
             continue
