@@ -97,8 +97,8 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
     """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings.
 
     With ``add``, cells that the CSV has and the store lacks stay there. Findings of analyses of which the store has a
-    cell are made anew, from all cells or, where they need single steps, from those of the store; one that was made from
-    more stays.
+    cell are made anew, from all cells or, where they need single steps, from those of the store; of these, one that was
+    made from more stays.
     """
     own = Runs.of(store)
     stepped = Runs(store, tuple(result for result in own.results if store.has_steps(result.cell)))
@@ -111,7 +111,9 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
             continue
         finding = finding_in(stepped if analysis.per_step else every, analysis)
         path = cells.parent / FOLDER / f"{analysis.name}.json"
-        if finding is None or (add and path.exists() and _size(Finding.read(path)) > _size(finding)):
+        if finding is None:
+            continue
+        if add and analysis.per_step and path.exists() and _size(Finding.read(path)) > _size(finding):
             continue
         finding.write(path)
         written.append(path)
