@@ -1,10 +1,11 @@
 """Coverage and interval scores on sources, calm and shifted: the rule as it is beside others.
 
-    OMP_NUM_THREADS=1 OMPB_DATA=DIR python benchmarks/coverage.py [--rehearsal DIR] [--horizons 24 96]
+    OMP_NUM_THREADS=1 OMPB_DATA=DIR python benchmarks/coverage.py [--horizons 24 96] [--forecaster tcn] ...
 
-A ridge forecaster and a calibrator are fitted to the first part of a source, and the rest is played as a stream: as it
-is, 1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher
-from its middle on. No target stream of the benchmark is read. Synthetic streams shift at their first row.
+A forecaster and a calibrator are fitted to the first part of a source, and the rest is played as a stream: as it is,
+1.6 times as spread from its first row on, twice as spread from its middle on, and two standard deviations higher from
+its middle on. The forecaster is a ridge or, with `--forecaster tcn`, a network that learns a small source by heart. No
+target stream of the benchmark is read. Synthetic streams shift at their first row.
 
 Beside the default rule: the same at other rates, `gaussian start`, whose intervals start with the normal law's tails,
 `short memory`, whose variance goes back a hundred rows at any horizon, `light source`, in which the source counts as
@@ -42,6 +43,7 @@ from ompb.datasets.benchmark import load
 from ompb.datasets.synthetic import shifted_stream
 from ompb.floor.shapes import Shape
 from ompb.rows.scaler import Scaler
+from ompb.seam.query import AnyForecaster
 from ompb.types import Floats
 
 RULES: dict[str, dict[str, Any]] = {
@@ -57,6 +59,7 @@ RULES: dict[str, dict[str, Any]] = {
 }
 LONGEST_PAST, LONGEST_STREAM = 8_000, 3_000
 REHEARSED = {"opsd_daily": 7, "wikipedia": 7, "dam_price": 24, "evap": 24, "machine_temp": None}  # file and season
+SHOWN = 40_000  # windows that a network is shown, again and again if there are fewer
 AFTER = 200  # rows after a shift that are scored apart, and as many after them
 
 
@@ -195,11 +198,25 @@ def told(run: Run, shift: int | None) -> dict[str, float]:
 Found = dict[str, dict[str, list[dict[str, float]]]]  # by group of streams and rule
 
 
-def played(horizon: int, rules: list[str], data: Path | None, rehearsal: Path | None) -> Found:
+def ridge(past: Floats, context: int, horizon: int) -> AnyForecaster:
+    return Ridge.fit(past, context, horizon)
+
+
+def tcn(past: Floats, context: int, horizon: int) -> AnyForecaster:
+    from ompb.forecasters.torch import configure, recipe, train
+
+    config = configure("tcn", context=context, horizon=horizon, channels=past.shape[1])
+    return train(config, past, replace(recipe("etth", "tcn", 0, "cpu"), epochs=max(5, SHOWN // len(past))))
+
+
+FORECASTERS = {"ridge": ridge, "tcn": tcn}
+
+
+def played(horizon: int, rules: list[str], data: Path | None, rehearsal: Path | None, forecaster_name: str) -> Found:
     """What every rule did on every stream."""
     found: Found = defaultdict(lambda: defaultdict(list))
     for cut in cuts(horizon, data, rehearsal):
-        forecaster = Ridge.fit(cut.past, cut.sizes["context"], cut.sizes["horizon"])
+        forecaster = FORECASTERS[forecaster_name](cut.past, cut.sizes["context"], cut.sizes["horizon"])
         for rule in rules:
             cal = Calibrator.fit(forecaster, cut.past, **cut.sizes, certificate=False, **RULES[rule])
             for stream in cut.streams:
@@ -223,13 +240,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the data files; by default the one OMPB_DATA names")
     parser.add_argument("--rehearsal", type=Path, help="folder of further sources")
     parser.add_argument("--horizons", type=int, nargs="+", default=[24, 96])
+    parser.add_argument("--forecaster", choices=list(FORECASTERS), default="ridge")
     parser.add_argument("--rules", nargs="+", choices=list(RULES), default=["present", "default"])
     args = parser.parse_args()
     print(f"coverage at 80 and 95 %; that at 95 % in the {AFTER} rows after a shift, and in {AFTER} more;")
     print(f"Winkler at 80 and 95 %, and CRPS, relative to the rule {args.rules[0]}")
     for horizon in args.horizons:
         print(f"\nH = {horizon}")
-        for group, by_rule in played(horizon, args.rules, args.data, args.rehearsal).items():
+        for group, by_rule in played(horizon, args.rules, args.data, args.rehearsal, args.forecaster).items():
             for rule, scores in by_rule.items():
                 print(f"{group:26s}{rule:14s}{line(scores, by_rule[args.rules[0]])}", flush=True)
 
