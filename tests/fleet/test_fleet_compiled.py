@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from ompb.types import Floats
 torch = pytest.importorskip("torch")
 # torch's, as it imports its own compiler
 compiles = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
+needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler")
 SILENT, TICKS = (60, 61), 130
 
 
@@ -49,6 +51,7 @@ def programs() -> int:
 
 
 @compiles
+@needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 def test_a_compiled_fleet_is_the_plain_one_and_makes_its_programs_once(own: bool) -> None:
@@ -67,6 +70,7 @@ def test_a_compiled_fleet_is_the_plain_one_and_makes_its_programs_once(own: bool
 
 
 @compiles
+@needs_compiler
 @pytest.mark.slow
 def test_a_fleet_of_a_third_size_needs_no_new_program() -> None:
     made = []
@@ -79,6 +83,7 @@ def test_a_fleet_of_a_third_size_needs_no_new_program() -> None:
 
 
 @compiles
+@needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
