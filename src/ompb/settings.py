@@ -81,7 +81,7 @@ class Settings:
 
     # intervals
     intervals: str = "conformal"  # the rule that keeps their coverage
-    interval_discount: float = 0.99
+    interval_discount: float = 0.99  # what of the variance survives a row; half a horizon is remembered in any case
     conformal_rate: float = 0.5  # per horizon: a row whose leads all lie outside moves ln(half-width) by rate / H
     lower: tuple[float | None, ...] | None = None  # what no value lies below: one number, or one for each channel
     upper: tuple[float | None, ...] | None = None  # what no value lies above; both in the user's units

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,16 @@ def programs() -> int:
     counters = torch._dynamo.utils.counters
     assert not counters["graph_break"]
     return int(counters["stats"]["unique_graphs"])
+
+
+def only_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the part of the compiler that takes long, and its leave to fall back on Python."""
+
+    @cache
+    def traced(function: Any) -> Any:
+        return torch.compile(function, backend="aot_eager", fullgraph=True)
+
+    monkeypatch.setattr(compiling, "_program", traced)
 
 
 @compiles
@@ -95,13 +106,7 @@ def test_a_fleet_of_a_third_size_needs_no_new_program() -> None:
     ],
 )
 def test_every_form_of_a_step_is_traced_as_a_whole(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the part of the compiler that takes long, and without its leave to fall back on Python."""
-
-    @cache
-    def traced(function: Any) -> Any:
-        return torch.compile(function, backend="aot_eager", fullgraph=True)
-
-    monkeypatch.setattr(compiling, "_program", traced)
+    only_traced(monkeypatch)
     source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
     form = {**SETTINGS, **options}
     cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
@@ -111,6 +116,27 @@ def test_every_form_of_a_step_is_traced_as_a_whole(options: dict[str, Any], monk
     for first, second in zip(plain, compiled, strict=True):
         for as_it_is, found in zip(first, second, strict=True):
             np.testing.assert_allclose(found, as_it_is, rtol=1e-12, atol=1e-12)
+
+
+@compiles
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain before", "compiled before"])
+def test_a_fleet_is_saved_one_way_and_goes_on_the_other(
+    compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_traced(monkeypatch)
+    fleet = ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=compiled)
+    for tick, rows in enumerate(table()[:60]):
+        fleet.step(rows, at=tick)
+    fleet.save(tmp_path / "fleet.ompb")
+    other = ompb.Fleet.load(tmp_path / "fleet.ompb", calibrator(), last_season, device="cpu", compiled=not compiled)
+    for tick, rows in enumerate(table()[60:], start=60):
+        one, two = (each.step(rows, at=tick) for each in (fleet, other))
+        assert one is not None
+        assert two is not None
+        for mine, others in zip(arrays_in(one.parts), arrays_in(two.parts), strict=True):
+            np.testing.assert_allclose(mine, others, rtol=1e-12, atol=1e-12)
 
 
 def test_numpy_compiles_nothing() -> None:

@@ -99,7 +99,7 @@ def settings_record(method: Method) -> dict[str, Any]:
 class Conditions:
     """What a method must cope with: the part of a task that decides whether it can take it on."""
 
-    source: Floats  # (T, C)
+    source: Floats  # (T, C); that of a task is standardised
     context: int
     horizon: int
     season: int | None

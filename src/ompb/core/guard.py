@@ -35,6 +35,10 @@ class GuardState(NamedTuple):
     off: Annotated[Array, Shape("N", least=0)]
     calm: bool  # none was
 
+    def with_run(self, off: Array, calm: bool) -> GuardState:
+        """The same once a row was judged."""
+        return self if off is self.off else GuardState(self.mean, self.sd, self.origin, off, calm)
+
 
 @dataclass(frozen=True)
 class Guard:

@@ -55,7 +55,7 @@ TILT = 0.3
 class IntervalOptions:
     """Of the intervals."""
 
-    discount: float = 0.99  # how much of the residual variance survives a row
+    discount: float = 0.99  # how much of the residual variance survives a row, if `MEMORY_SHARE` asks for no more
     rate: float = 0.5  # a row whose leads all lie outside moves ln c by about rate / H
 
 
@@ -201,12 +201,12 @@ class Conformal(IntervalRule, tag="conformal"):
         self._most_rows = max(remembered, MEMORY_SHARE * int(like.shape[1]))
 
     def start(self, variance: Array, half_widths: Array) -> ConformalState:
-        """Intervals of the shape that the source's errors have."""
+        """Intervals with the tails that the source's errors have."""
         xp = namespace(variance)
         return ConformalState(
             variance=xp.asarray(variance, copy=True),
             rows=xp.full_like(variance, max(SOURCE_ROWS, SOURCE_SHARE * int(variance.shape[1]))),
-            log_factor=at_least(at_most(xp.log(half_widths / self.gaussian), REACH), -REACH),
+            log_factor=at_most(xp.log(half_widths / self.gaussian), REACH),
         )
 
     def half_widths(self, state: IntervalState) -> Array:

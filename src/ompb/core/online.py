@@ -246,6 +246,7 @@ class Online:
         ``known`` says how many rows are known, if not just those that are given; ``spreads`` (N, Q, H) how far the
         forecaster's quantiles lie off the base forecast, if it gives any.
         """
+        # rows beyond those given tell nobody anything, and a number that no longer grows makes no new program
         known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
         seen = self._seen(rows, base, (known,))
         chorus, members = self.mixture.issue(state.members, origin, seen)

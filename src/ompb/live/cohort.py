@@ -138,9 +138,7 @@ class Cohort:
         values, lanes, hidden, run, calm, window = _entered(
             self.scaler, rules, newest, guard.off, guard.calm, state.window, state.rows, values
         )
-        if run is not guard.off:
-            guard = GuardState(guard.mean, guard.sd, guard.origin, run, calm)
-        return Entered(values, lanes, hidden, guard, window)
+        return Entered(values, lanes, hidden, guard.with_run(run, calm), window)
 
     def is_ready(self, state: CohortState) -> bool:
         """Whether the next row completes a window."""
