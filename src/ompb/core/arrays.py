@@ -87,7 +87,11 @@ def product(left: Array, right: Array) -> Array:
         return np.matmul(left, right)
     while right.ndim > 2 and (right.shape[0] == 1 or right.stride()[0] == 0):
         right = right[0]
-    return namespace(left).matmul(left, right) if right.ndim == 2 else small_product(left, right)
+    if right.ndim > 2:
+        return small_product(left, right)
+    # as one matrix: of lanes that do not lie side by side torch would make a product for each
+    lanes = left.reshape((-1, left.shape[-1]))
+    return namespace(left).matmul(lanes, right).reshape((*left.shape[:-1], right.shape[-1]))
 
 
 def small_product(left: Array, right: Array) -> Array:
@@ -135,6 +139,27 @@ def with_number(values: Array, marked: Array, number: float) -> Array:
     if type(values) is np.ndarray:
         return np.where(marked, number, values)
     return values.where(~marked, number)
+
+
+def with_rows_added(values: Array, *parts: Array) -> Array:
+    """The values (N, J, H), which nobody needs any more, with parts (N, j, H) added to their first rows, in order.
+
+    In compiled code it is one pass over all of them, otherwise they are added in place.
+
+    >>> with_rows_added(np.zeros((1, 3, 1)), np.ones((1, 1, 1)), np.full((1, 1, 1), 2.0)).ravel()
+    array([1., 2., 0.])
+    """
+    if type(values) is not np.ndarray and namespace(values).compiler.is_compiling():
+        rest = int(values.shape[1]) - sum(int(part.shape[1]) for part in parts)
+        return values + namespace(values).concat(
+            [*parts, zeros(values, values.shape[0], rest, values.shape[2])], axis=1
+        )
+    first = 0
+    for part in parts:
+        last = first + part.shape[1]
+        values[:, first:last] += part
+        first = last
+    return values
 
 
 def has_none(marked: Array) -> bool:

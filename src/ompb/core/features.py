@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, contiguous, namespace
+from ompb.core.arrays import Array, contiguous, namespace, product
 from ompb.floor.shapes import Dim, Shape
 
 # A basis function that adds less than this share of itself to the others is left out.
@@ -115,10 +115,9 @@ class FeatureMap:
 
         ``known`` says how many rows were known at each window, if not just those that are given.
         """
-        xp = namespace(rows)
         context = int(self.level.shape[0])
-        seen = xp.matmul(rows[..., -context:], self.from_window)
-        phi = seen[..., : self.size] + xp.matmul(base, self.from_base)
+        seen = product(rows[..., -context:], self.from_window)
+        phi = seen[..., : self.size] + product(base, self.from_base)
         phi[..., 0] = 1.0
         return View(base, phi, seen[..., self.size :], rows, known or (int(rows.shape[-1]),) * int(rows.shape[1]))
 

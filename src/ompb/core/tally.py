@@ -14,7 +14,7 @@ ones, and c.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, at_least, namespace, zeros
+from ompb.core.arrays import Array, at_least, namespace, with_rows_added, zeros
 
 
 def empty(like: Array, compared: int) -> Array:
@@ -28,14 +28,11 @@ def issued(tally: Array, base: Array, corrections: tuple[Array, ...], mean: Arra
 
     The corrections may come in parts, voices after voices; ``leads`` (H,) is what each lead counts.
     """
-    grown, compared = _moved_on(tally, mean[:, -1]), int(tally.shape[1]) // 2
+    grown = _moved_on(tally, mean[:, -1])
     off = namespace(tally).concat(corrections, axis=1)
     off += (base - grown[:, -1])[:, None]
     first = off * leads
-    grown[:, :compared] += first
-    first *= off
-    grown[:, compared:-1] += first
-    return grown
+    return with_rows_added(grown, first, first * off)
 
 
 def passed_over(tally: Array) -> Array:
