@@ -21,7 +21,7 @@ from ompb.bench.contract import (
     settings_record,
     snapshots,
 )
-from ompb.bench.methods import BIAS_RATE, make, method, method_names, unfit
+from ompb.bench.methods import BIAS_RATE, lacking, make, method, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
@@ -261,6 +261,15 @@ def test_other_packages_bring_methods(monkeypatch: pytest.MonkeyPatch, world: Si
     assert method_names()[-1] == "doubled"
     assert unfit("doubled", task_of(world, "full")) is None
     assert isinstance(make("doubled", task_of(world, "full")), type(make("original", task_of(world, "full"))))
+
+
+def test_a_method_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch, world: SimpleNamespace) -> None:
+    brought = EntryPoints([EntryPoint("ghost", "a_package_nobody_has:ghost", "ompb.methods")])
+    monkeypatch.setattr(registry, "entry_points", lambda **words: brought.select(**words))
+    reason = "it needs the package a_package_nobody_has, which is not installed"
+    assert lacking("ghost") == unfit("ghost", task_of(world, "full")) == reason
+    assert lacking("ompb") is None
+    assert unfit("ompb", task_of(world, "full")) is not None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 import dataclasses
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,13 @@ from made_up import result, runs, with_steps
 
 from ompb.bench.findings import Finding
 from ompb.bench.store import Cell, Store, exported
+from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.etth import CHANNELS
 from ompb.errors import OptionError
+from ompb.floor import registry
+from ompb.paper import running
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.running import FULL, QUICK, Progress, export_all, finding_in, finding_of, runnable
+from ompb.paper.running import FULL, QUICK, Progress, export_all, finding_in, finding_of, possible, runnable
 
 SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
 
@@ -104,6 +108,36 @@ def test_what_cannot_be_run_here_is_left_out_with_the_reason(tmp_path: Path) -> 
     assert list(grid.left_out) == [LONG, leaky, elsewhere]
     assert "learns from rows only" in grid.left_out[leaky]
     assert "ILINet" in grid.left_out[elsewhere]
+
+
+def test_what_nobody_can_tell_without_data_or_packages_counts_as_possible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaky = result("ompb", 0.0, protocol="one-step").cell
+    elsewhere = result("copy", 0.0, dataset="ili").cell
+    ghost = result("ghost", 0.0).cell
+    brought = EntryPoints([EntryPoint("ghost", "a_package_nobody_has:ghost", "ompb.methods")])
+    monkeypatch.setattr(registry, "entry_points", lambda **words: brought.select(**words))
+    write_etth(tmp_path, 900)
+    wanted = [SHORT, LONG, leaky, elsewhere, ghost]
+    assert possible(wanted, tmp_path) == {SHORT, elsewhere, ghost}
+    assert runnable(wanted, tmp_path).cells == (SHORT,)
+    assert "a_package_nobody_has" in runnable(wanted, tmp_path).left_out[ghost]
+
+
+def test_every_data_set_and_method_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_etth(tmp_path, 900)
+    asked: list[str] = []
+
+    def loaded(name: str, folder: Path | None) -> BenchmarkData:
+        asked.append(name)
+        return load(name, folder)
+
+    monkeypatch.setattr(running, "load", loaded)
+    monkeypatch.setattr(running, "lacking", asked.append)
+    wanted = {dataclasses.replace(SHORT, seed=seed) for seed in range(3)}
+    assert possible(wanted, tmp_path) == wanted
+    assert asked == ["etth", "copy"]
 
 
 def write_etth(folder: Path, rows: int) -> None:

@@ -71,15 +71,21 @@ def method_names() -> tuple[str, ...]:
 
 
 def unfit(name: str, conditions: Conditions) -> str | None:
-    """Why a method cannot work under conditions; None if it can."""
+    """Why a method cannot work here under conditions; None if it can."""
+    return lacking(name) or _entry(name).unfit(conditions)
+
+
+def lacking(name: str) -> str | None:
+    """What a method needs and is not installed, in words; None if nothing."""
     try:
-        return _entry(name).unfit(conditions)
+        _entry(name)
     except MissingExtraError as error:
         return str(error)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ompb"):
             raise
         return f"it needs the package {error.name}, which is not installed"
+    return None
 
 
 def make(name: str, task: Task) -> Method:

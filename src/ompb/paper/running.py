@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from ompb.bench.findings import Finding
-from ompb.bench.methods import unfit
+from ompb.bench.methods import lacking, unfit
 from ompb.bench.runner import Grid
 from ompb.bench.store import Cell, Store, export, exported, with_earlier
 from ompb.bench.work import conditions
@@ -19,36 +20,57 @@ FULL, QUICK = Scope(), Scope(quick=True)
 FOLDER = "findings"
 
 
+@dataclass(frozen=True, slots=True)
+class _Obstacle:
+    """Why a cell cannot be run here."""
+
+    reason: str
+    is_certain: bool  # False if data or a package that is not at hand could remove it
+
+
 def runnable(cells: Iterable[Cell], folder: Path | None = None) -> Grid:
     """The cells that can be run with the data in a folder, and why others cannot: no data, too few rows, unfit."""
-    fit, left_out = [], {}
-    data: dict[str, BenchmarkData | str] = {}
-    for cell in cells:
-        if cell.dataset not in data:
-            data[cell.dataset] = _data(cell.dataset, folder)
-        reason = _obstacle(cell, data[cell.dataset])
-        if reason is None:
-            fit.append(cell)
-        else:
-            left_out[cell] = reason
-    return Grid(tuple(fit), left_out)
+    found = _obstacles(cells, folder)
+    left_out = {cell: obstacle.reason for cell, obstacle in found.items() if obstacle is not None}
+    return Grid(tuple(cell for cell in found if cell not in left_out), left_out)
+
+
+def possible(cells: Iterable[Cell], folder: Path | None = None) -> set[Cell]:
+    """The cells that can be run, or of which nobody can tell: their data or packages are not at hand."""
+    found = _obstacles(cells, folder)
+    return {cell for cell, obstacle in found.items() if obstacle is None or not obstacle.is_certain}
+
+
+def _obstacles(cells: Iterable[Cell], folder: Path | None) -> dict[Cell, _Obstacle | None]:
+    """What is in the way of each cell, in their order."""
+    data_of = cache(partial(_data, folder=folder))
+    lack_of = cache(lacking)  # a method that cannot be loaded would be tried anew for each cell, which takes a while
+    return {cell: _obstacle(cell, data_of, lack_of) for cell in cells}
 
 
 def _data(name: str, folder: Path | None) -> BenchmarkData | str:
+    """A data set, or why it cannot be read."""
     try:
         return load(name, folder)
     except InputError as error:
         return str(error).rstrip(".")
 
 
-def _obstacle(cell: Cell, data: BenchmarkData | str) -> str | None:
+def _obstacle(
+    cell: Cell, data_of: Callable[[str], BenchmarkData | str], lack_of: Callable[[str], str | None]
+) -> _Obstacle | None:
+    data = data_of(cell.dataset)
     if isinstance(data, str):
-        return data
+        return _Obstacle(data, is_certain=False)
     try:
         data.stream(cell.split, cell.horizon)
     except TooShortError as error:
-        return str(error).rstrip(".")
-    return unfit(cell.method, conditions(data, cell))
+        return _Obstacle(str(error).rstrip("."), is_certain=True)
+    lack = lack_of(cell.method)
+    if lack is not None:
+        return _Obstacle(lack, is_certain=False)
+    reason = unfit(cell.method, conditions(data, cell))
+    return None if reason is None else _Obstacle(reason, is_certain=True)
 
 
 @dataclass(frozen=True, slots=True)
