@@ -126,7 +126,7 @@ def test_an_analysis_from_its_cells_to_its_picture(
     assert "3 cells finished, 0 were there already" in ompb(capsys, *chosen).out
     assert "0 cells finished, 3 were there already" in ompb(capsys, *chosen).out
 
-    listed = ompb(capsys, "bench", "list", "--store", store).out
+    listed = ompb(capsys, "bench", "list", "--store", store, "--folder", tmp_path).out
     (line,) = (line for line in listed.splitlines() if line.startswith("delay "))
     assert line.split() == ["delay", "0", "/", "168", "3", "/", "19"]  # ILI has no profile
     (line,) = (line for line in listed.splitlines() if line.startswith("partial "))
@@ -145,6 +145,19 @@ def test_an_analysis_from_its_cells_to_its_picture(
     assert f"Finding: {results / 'findings' / 'delay.json'}" in written
     again = ompb(capsys, "bench", "table", "delay", "--store", tmp_path / "none", "--results", results)
     assert again.out == table.out
+
+
+def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PROCEED needs more rows than ILI's source has: 2 variants, 3 backbones, 2 splits, 2 protocols at 72 rows."""
+    pytest.importorskip("torch")
+    asked = []
+    for folder in (data_dir, tmp_path):
+        listed = ompb(capsys, "bench", "list", "--store", tmp_path, "--folder", folder).out
+        (line,) = (line for line in listed.splitlines() if line.startswith("ili_results "))
+        asked.append(int(line.split()[3]))
+    assert asked == [1344, 1368]
 
 
 def test_several_analyses_as_far_as_the_time_allows(

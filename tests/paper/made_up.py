@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from ompb.bench.findings import Section
 from ompb.bench.store import Cell, Result, Store
+from ompb.datasets.etth import CHANNELS
 from ompb.paper.analysis import Runs
 
 
@@ -46,3 +48,12 @@ def line(section: Section, *start: str) -> tuple[str, ...]:
     """The numbers of the one line that starts like this."""
     (found,) = (line for line in section.lines if line[: len(start)] == start)
     return found[section.keys :]
+
+
+def write_etth(folder: Path, rows: int) -> None:
+    """Both files of ETTh, of so many rows of noise."""
+    hours = pl.datetime_range(pl.datetime(2020, 1, 1), pl.datetime(2021, 1, 1), "1h", eager=True)[:rows]
+    values = np.random.default_rng(0).normal(size=(rows, len(CHANNELS)))
+    table = pl.DataFrame({"date": hours, **dict(zip(CHANNELS, values.T, strict=True))})
+    for number in (1, 2):
+        table.write_csv(folder / f"ETTh{number}.csv", datetime_format="%Y-%m-%d %H:%M:%S")

@@ -2,20 +2,17 @@ import dataclasses
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
-from made_up import result, runs, with_steps
+from made_up import result, runs, with_steps, write_etth
 
 from ompb.bench.findings import Finding
 from ompb.bench.store import Cell, Store, exported
 from ompb.datasets.benchmark import BenchmarkData, load
-from ompb.datasets.etth import CHANNELS
 from ompb.errors import OptionError
 from ompb.floor import registry
 from ompb.paper import running
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.running import FULL, QUICK, Progress, export_all, finding_in, finding_of, possible, runnable
+from ompb.paper.running import export_all, finding_in, finding_of, possible, runnable
 
 SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
 
@@ -36,16 +33,6 @@ def stored(folder: Path, *results: object) -> Store:
     for one in results:
         store.write(one)  # type: ignore[arg-type]
     return store
-
-
-def test_what_has_run_counts_only_with_its_steps_where_these_are_read(tmp_path: Path) -> None:
-    there = runs([result("copy", 0.2, horizon=96), result("copy", 0.1)], tmp_path)
-    assert str(Progress.of(TOY, there, FULL)) == "1 / 2"
-    assert str(Progress.of(TOY, there, QUICK)) == "1 / 1"
-    stepwise = dataclasses.replace(TOY, per_step=True)
-    assert str(Progress.of(stepwise, there, FULL)) == "0 / 2"
-    with_steps(tmp_path, {LONG: {"mae": [0.1]}})
-    assert str(Progress.of(stepwise, there, FULL)) == "1 / 2"
 
 
 def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_path: Path) -> None:
@@ -138,11 +125,3 @@ def test_every_data_set_and_method_is_loaded_once(tmp_path: Path, monkeypatch: p
     wanted = {dataclasses.replace(SHORT, seed=seed) for seed in range(3)}
     assert possible(wanted, tmp_path) == wanted
     assert asked == ["etth", "copy"]
-
-
-def write_etth(folder: Path, rows: int) -> None:
-    hours = pl.datetime_range(pl.datetime(2020, 1, 1), pl.datetime(2021, 1, 1), "1h", eager=True)[:rows]
-    values = np.random.default_rng(0).normal(size=(rows, len(CHANNELS)))
-    table = pl.DataFrame({"date": hours, **dict(zip(CHANNELS, values.T, strict=True))})
-    for number in (1, 2):
-        table.write_csv(folder / f"ETTh{number}.csv", datetime_format="%Y-%m-%d %H:%M:%S")

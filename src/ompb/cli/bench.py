@@ -13,21 +13,27 @@ from ompb.bench.methods import method_names
 from ompb.bench.render import render
 from ompb.bench.store import Cell, Store
 from ompb.cli import bench_run
-from ompb.cli.bench_run import STORE, Place, Several
+from ompb.cli.bench_run import STORE, DataFolder, Place, Several
 from ompb.cli.console import say, show_table
 from ompb.errors import OptionError
 from ompb.floor.files import replacing
-from ompb.paper.analysis import Runs
 from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
-from ompb.paper.running import FULL, QUICK, Progress, export_all, finding_of
+from ompb.paper.progress import Overview
+from ompb.paper.running import export_all, finding_of
 
 GROUP_HELP = """Benchmark: cells, results and the paper's analyses.
 
 A cell is a choice of data set, backbone, horizon, split, protocol, method and seed. Finished cells are kept in a store
 and never run again, so a run may be interrupted at any moment and started anew. An analysis is a table or figure of the
 paper, or one that it lacks, with the cells it needs.
+"""
+LIST_HELP = """Show which cells are finished, how far the analyses are, and the methods there are.
+
+Of each analysis: how many of its cells are there / how many it asks for, all of them and those of --quick. A cell that
+cannot be run with the data at hand, as its method needs a longer source, is not asked for; where the data are not at
+hand, nobody can tell, and it is. An analysis that reads single steps counts cells whose steps were kept.
 """
 NAMES = ", ".join(analysis.name for analysis in ANALYSES)
 FROM = "It is made from the cells in the store, else shown as it was exported to the folder findings of the results."
@@ -66,11 +72,11 @@ def _start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("list", help="Show which cells are finished, how far the analyses are, and the methods there are.")
-def list_cells(store: Place = STORE) -> None:
+@app.command("list", help=LIST_HELP)
+def list_cells(store: Place = STORE, folder: DataFolder = None) -> None:
     """One line per data set, backbone and protocol, then one per analysis."""
-    runs = Runs.of(Store(store))
-    cells = [result.cell for result in runs.results]
+    overview = Overview.of(ANALYSES, Store(store), folder)
+    cells = overview.stored
     kinds = dict.fromkeys((cell.dataset, cell.backbone, cell.protocol) for cell in cells)
     rest = ("horizon", "split", "method", "seed")
     lines = [
@@ -79,9 +85,7 @@ def list_cells(store: Place = STORE) -> None:
         for count in [str(sum(_kind(cell) == kind for cell in cells))]
     ]
     show_table(f"{len(cells)} finished cells in {store}", ("", *(f"{name}s" for name in rest), "cells"), lines)
-    analyses = [
-        (analysis.name, *(str(Progress.of(analysis, runs, scope)) for scope in (FULL, QUICK))) for analysis in ANALYSES
-    ]
+    analyses = [(standing.name, *map(str, standing.stored)) for standing in overview.standings]
     show_table("Cells of each analysis that are there", ("analysis", "all", "quick"), analyses)
     say(f"Methods: {', '.join(method_names())}")
 

@@ -26,6 +26,9 @@ from ompb.paper.running import runnable
 
 STORE = Path("results/store")
 Place = Annotated[Path, typer.Option("--store", metavar="DIR", help="Folder of the results.")]
+DataFolder = Annotated[
+    Path | None, typer.Option(help="Where the data files are; by default the folder OMPB_DATA names, else data.")
+]
 
 HELP = f"""Run every cell of a choice, or of an analysis, that the store lacks.
 
@@ -117,9 +120,7 @@ def run_cells(
         str | None, typer.Option(metavar="PATH", help="GPT-2's weights: a file, a folder, or a name of the hub.")
     ] = None,
     store: Place = STORE,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where the data files are; by default the folder OMPB_DATA names, else data.")
-    ] = None,
+    folder: DataFolder = None,
     add: Annotated[
         list[Path] | None, typer.Option(metavar="FILE...", help="Python files that enter methods or forecasters.")
     ] = None,

@@ -73,25 +73,6 @@ def _obstacle(
     return None if reason is None else _Obstacle(reason, is_certain=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many of the cells that an analysis asks for have run."""
-
-    there: int
-    asked: int
-
-    @classmethod
-    def of(cls, analysis: Analysis, runs: Runs, scope: Scope) -> Progress:
-        """A cell counts if what the analysis reads of it was kept."""
-        asked = analysis.cells(scope)
-        found = runs.found(asked)
-        kept = [result for result in found if not analysis.per_step or runs.store.has_steps(result.cell)]
-        return cls(len(kept), len(asked))
-
-    def __str__(self) -> str:
-        return f"{self.there} / {self.asked}"
-
-
 def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:
     """What the cells that have run show, of the full scope, else of the quick one; None if it was made from nothing."""
     for scope in (FULL, QUICK):
