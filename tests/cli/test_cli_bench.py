@@ -45,8 +45,9 @@ def test_run_list_table_and_export(
     again = ompb(capsys, *small(folder, store), *words)
     assert "0 cells finished, 32 were there already" in again.out
 
-    listed = ompb(capsys, "bench", "list", "--store", store)
-    assert "32 finished cells" in listed.out
+    listed = ompb(capsys, "bench", "list", "--store", store, "--results", tmp_path)
+    assert f"32 finished cells in {store}\n" in listed.out
+    assert f"among the 0 exported to {tmp_path / 'cells.csv'}" in listed.out
     (line,) = (line for line in listed.out.splitlines() if line.startswith("etth ridge one-step"))
     assert line.split()[3:] == ["4", "6", "id", "ood", "copy", "original", "0", "1", "16"]
 
@@ -61,6 +62,11 @@ def test_run_list_table_and_export(
     assert exported.out == f"32 cells: {out}\nFinding: {finding}\n"
     assert Finding.read(finding).made_from["cells"] == 32
     assert len(pl.read_csv(out)) == 32
+    fresh = ompb(capsys, "bench", "list", "--store", tmp_path / "none", "--results", tmp_path)
+    assert f"0 finished cells in {tmp_path / 'none'}\n" in fresh.out
+    assert f"among the 32 exported to {out}" in fresh.out
+    (line,) = (line for line in fresh.out.splitlines() if line.startswith("etth_all_split "))
+    assert line.split()[-2:] == ["32", "cells"]
     assert pl.read_csv(tmp_path / "made.csv").columns == ["id", "commit", "device", "versions"]
 
 
@@ -126,11 +132,11 @@ def test_an_analysis_from_its_cells_to_its_picture(
     assert "3 cells finished, 0 were there already" in ompb(capsys, *chosen).out
     assert "0 cells finished, 3 were there already" in ompb(capsys, *chosen).out
 
-    listed = ompb(capsys, "bench", "list", "--store", store, "--folder", tmp_path).out
+    listed = ompb(capsys, "bench", "list", "--store", store, "--results", results, "--folder", tmp_path).out
     (line,) = (line for line in listed.splitlines() if line.startswith("delay "))
-    assert line.split() == ["delay", "0", "/", "168", "3", "/", "19"]  # ILI has no profile
+    assert line.split() == ["delay", "0", "/", "168", "3", "/", "19"]  # ILI has no profile; steps are not exported
     (line,) = (line for line in listed.splitlines() if line.startswith("partial "))
-    assert line.split()[4:] == ["2", "/", "17"]  # cells are shared
+    assert line.split()[7:10] == ["2", "/", "17"]  # cells are shared
 
     table = ompb(capsys, "bench", "table", "delay", "--store", store, "--results", results)
     assert "LEAKS: a delay of 12" in table.out
@@ -146,6 +152,11 @@ def test_an_analysis_from_its_cells_to_its_picture(
     again = ompb(capsys, "bench", "table", "delay", "--store", tmp_path / "none", "--results", results)
     assert again.out == table.out
 
+    fresh = ("bench", "list", "--store", tmp_path / "none", "--results", results, "--folder", tmp_path)
+    lines = {line.partition(" ")[0]: line.split()[1:] for line in ompb(capsys, *fresh).out.splitlines()}
+    assert lines["delay"] == ["0", "/", "168", "0", "/", "19", "3", "cells"]
+    assert lines["partial"][6:] == ["0", "/", "17", "2", "/", "17", "2", "cells"]
+
 
 def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
     data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -154,7 +165,7 @@ def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
     pytest.importorskip("torch")
     asked = []
     for folder in (data_dir, tmp_path):
-        listed = ompb(capsys, "bench", "list", "--store", tmp_path, "--folder", folder).out
+        listed = ompb(capsys, "bench", "list", "--store", tmp_path, "--results", tmp_path, "--folder", folder).out
         (line,) = (line for line in listed.splitlines() if line.startswith("ili_results "))
         asked.append(int(line.split()[3]))
     assert asked == [1344, 1368]

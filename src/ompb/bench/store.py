@@ -19,6 +19,7 @@ from ompb.floor.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 WINDOWS = "windows"  # the setting that is exported: how many forecasts were scored
+CELLS = "cells.csv"  # exported cells, in a folder of results
 MADE = "made.csv"  # beside exported cells: what made them
 MAKER = ("commit", "device", "versions")
 METRIC_DIGITS = 6  # one backbone trained twice on a GPU differs in the fifth

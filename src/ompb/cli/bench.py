@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ompb.bench.methods import method_names
 from ompb.bench.render import render
-from ompb.bench.store import Cell, Store
+from ompb.bench.store import CELLS, Cell, Store
 from ompb.cli import bench_run
 from ompb.cli.bench_run import STORE, DataFolder, Place, Several
 from ompb.cli.console import say, show_table
@@ -20,7 +21,7 @@ from ompb.floor.files import replacing
 from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
-from ompb.paper.progress import Overview
+from ompb.paper.progress import Overview, Standing
 from ompb.paper.running import export_all, finding_of
 
 GROUP_HELP = """Benchmark: cells, results and the paper's analyses.
@@ -31,9 +32,13 @@ paper, or one that it lacks, with the cells it needs.
 """
 LIST_HELP = """Show which cells are finished, how far the analyses are, and the methods there are.
 
-Of each analysis: how many of its cells are there / how many it asks for, all of them and those of --quick. A cell that
-cannot be run with the data at hand, as its method needs a longer source, is not asked for; where the data are not at
-hand, nobody can tell, and it is. An analysis that reads single steps counts cells whose steps were kept.
+Of each analysis: how many of its cells are there / how many it asks for, all of them and those of --quick. Those in the
+store are not run again; beside them stand those that `ompb bench export` wrote to the results. A cell that cannot be
+run with the data at hand, as its method needs a longer source, is not asked for; where the data are not at hand nobody
+can tell, and it is.
+
+An analysis that reads single steps counts cells of the store whose steps were kept. Steps are not exported: the last
+column, what the exported finding was made from, tells how far it is. A finding may show cells beyond those asked for.
 """
 NAMES = ", ".join(analysis.name for analysis in ANALYSES)
 FROM = "It is made from the cells in the store, else shown as it was exported to the folder findings of the results."
@@ -54,7 +59,7 @@ store of a few cells joins results that are there already.
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
 app.command("run", help=bench_run.HELP, cls=Several)(bench_run.run_cells)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the analysis.")]
-Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with exported findings.")]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with exported cells and findings.")]
 RESULTS = Path("results")
 
 
@@ -73,11 +78,12 @@ def _start(context: typer.Context) -> None:
 
 
 @app.command("list", help=LIST_HELP)
-def list_cells(store: Place = STORE, folder: DataFolder = None) -> None:
-    """One line per data set, backbone and protocol, then one per analysis."""
-    overview = Overview.of(ANALYSES, Store(store), folder)
+def list_cells(store: Place = STORE, results: Results = RESULTS, folder: DataFolder = None) -> None:
+    """One line per data set, backbone and protocol of the store, then one per analysis."""
+    methods = method_names()  # before the overview loads some, which would change their order
+    overview = Overview.of(ANALYSES, Store(store), results, folder)
     cells = overview.stored
-    kinds = dict.fromkeys((cell.dataset, cell.backbone, cell.protocol) for cell in cells)
+    kinds = dict.fromkeys(map(_kind, cells))
     rest = ("horizon", "split", "method", "seed")
     lines = [
         (" ".join(kind), *(_values([cell for cell in cells if _kind(cell) == kind], name) for name in rest), count)
@@ -85,9 +91,23 @@ def list_cells(store: Place = STORE, folder: DataFolder = None) -> None:
         for count in [str(sum(_kind(cell) == kind for cell in cells))]
     ]
     show_table(f"{len(cells)} finished cells in {store}", ("", *(f"{name}s" for name in rest), "cells"), lines)
-    analyses = [(standing.name, *map(str, standing.stored)) for standing in overview.standings]
-    show_table("Cells of each analysis that are there", ("analysis", "all", "quick"), analyses)
-    say(f"Methods: {', '.join(method_names())}")
+    title = f"Cells of each analysis in the store, and among the {len(overview.exported)} exported to {results / CELLS}"
+    headings = ("analysis", "all", "exported", "quick", "exported", "finding")
+    show_table(title, headings, map(_standing_line, overview.standings))
+    say(f"Methods: {', '.join(methods)}")
+
+
+def _standing_line(standing: Standing) -> tuple[str, ...]:
+    exported = standing.exported or ("",) * len(standing.stored)
+    pairs = zip(standing.stored, exported, strict=True)
+    return standing.name, *(str(count) for pair in pairs for count in pair), _source(standing.made_from)
+
+
+def _source(made_from: Mapping[str, Any]) -> str:
+    """How many cells, or data sets, a finding was made from; nothing if there is none."""
+    if "cells" in made_from:
+        return f"{made_from['cells']} cells"
+    return f"{len(made_from['data'])} data sets" if "data" in made_from else ""
 
 
 def _kind(cell: Cell) -> tuple[str, str, str]:
@@ -133,7 +153,7 @@ def figure(
 
 @app.command("export", help=EXPORT_HELP)
 def export_cells(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the cells.")] = RESULTS / "cells.csv",
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the cells.")] = RESULTS / CELLS,
     store: Place = STORE,
     add: Annotated[
         bool, typer.Option("--add", help="Keep what FILE has and the store lacks, and fuller findings beside it.")

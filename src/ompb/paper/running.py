@@ -87,13 +87,18 @@ def finding_of(analysis: Analysis, store: Store, folder: Path) -> Finding:
     found = finding_in(Runs.of(store), analysis)
     if found is not None:
         return found
-    path = folder / FOLDER / f"{analysis.name}.json"
+    path = finding_path(folder, analysis)
     if not path.exists():
         raise OptionError(
             f"no cell of the analysis {analysis.name!r} is in {store.folder}, and there is no {path}; run some by "
             f"`ompb bench run --analysis {analysis.name} --quick`, or name another store."
         )
     return Finding.read(path)
+
+
+def finding_path(results: Path, analysis: Analysis) -> Path:
+    """Where a folder of results keeps what an analysis shows."""
+    return results / FOLDER / f"{analysis.name}.json"
 
 
 def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: bool = False) -> tuple[int, list[Path]]:
@@ -113,7 +118,7 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
         if add and not has_run.found([*analysis.cells(FULL), *analysis.cells(QUICK)]):
             continue
         finding = finding_in(stepped if analysis.per_step else every, analysis)
-        path = cells.parent / FOLDER / f"{analysis.name}.json"
+        path = finding_path(cells.parent, analysis)
         if finding is None:
             continue
         if add and analysis.per_step and path.exists() and _size(Finding.read(path)) > _size(finding):

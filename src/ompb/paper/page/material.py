@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ompb.bench.findings import Finding
-from ompb.bench.store import Result, exported
+from ompb.bench.store import CELLS, Result, exported
 from ompb.errors import FormatError, OptionError
 from ompb.paper.grid import Spot
 from ompb.paper.page.compared import Grid
-
-CELLS = "cells.csv"
 
 
 @dataclass(frozen=True, slots=True)
