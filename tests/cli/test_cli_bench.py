@@ -249,3 +249,9 @@ def test_bench_alone_explains_itself(capsys: pytest.CaptureFixture[str]) -> None
     assert answer.code == 0
     for command in ("run", "list", "table", "figure", "export", "page"):
         assert command in answer.out
+
+
+def test_the_two_options_of_devices_name_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(ompb(capsys, "bench", "run", "--help").out.split())
+    assert "networks are trained unless --train-on names another" in words
+    assert "by default that of --device" in words

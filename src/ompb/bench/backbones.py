@@ -150,7 +150,7 @@ class RunContext:
 
     store: Store
     folder: Path | None = None  # of the data files; None: see `ompb.datasets.benchmark.load`
-    device: str = "cpu"  # for methods that run in torch
+    device: str = "cpu"  # for methods that run in torch, and for networks unless ``train_on`` names another
     gpt2_checkpoint: str | None = None  # None: the hub's
     added: tuple[Path, ...] = ()  # files of methods and forecasters, see `ompb.bench.added.add_file`
     per_step: bool = False  # whether the errors of single forecasts are kept

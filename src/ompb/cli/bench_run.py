@@ -45,8 +45,8 @@ the paper's main tables, shows rows that have not come yet.
 Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
 of your package.
 
-A GPU is quick to train a network, and slow to take the single small steps of methods that adapt a small one: --train-on
-cuda leaves those to the processors.
+A GPU is quick to train a network, and slow to take the single small steps of methods that adapt a small one. --device
+cuda does both there; --train-on cuda alone trains there and leaves the steps to the processors.
 
 With several --jobs, set OMP_NUM_THREADS=1. With --executor ray the processes are those of a Ray cluster: the one that
 RAY_ADDRESS names, else one of this machine; store and data must be folders that all its machines see, and --jobs is by
@@ -109,9 +109,18 @@ def run_cells(
         typer.Option(metavar="NAME...", help="The cells of analyses, in this order; other options choose among them."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Of an analysis: a TCN at 24 rows, one seed.")] = False,
-    device: Annotated[str, typer.Option(help="Of methods that run in torch: cpu or cuda.")] = "cpu",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="DEVICE",
+            help="cpu or cuda: where methods run in torch, and networks are trained unless --train-on names another.",
+        ),
+    ] = "cpu",
     train_on: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="Trains networks; by default that of the methods.")
+        str | None,
+        typer.Option(
+            metavar="DEVICE", help="Where networks are trained and make base forecasts; by default that of --device."
+        ),
     ] = None,
     gpt2_weights: Annotated[
         str | None, typer.Option(metavar="KIND", help="Of gpt4ts: gpt2, gpt2-partial or random; shown in its name.")
