@@ -19,7 +19,7 @@ from ompb.live.asking import ASK, Asker, require_fit
 from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
 from ompb.live.placing import Place
-from ompb.rows.inputs import as_future, as_row, as_rows_of
+from ompb.rows.inputs import as_future, as_row, as_rows_of, as_timed_row
 from ompb.seam.query import Answer, AnyForecaster, Query, as_forecaster
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
 
@@ -77,7 +77,8 @@ class Stream:
         Args:
             row: (C,) values, NaN = missing; a mapping or labelled row is matched by name. A cell that cannot be true
                 (see ``guard`` in `ompb.Settings`) counts as missing and is named in ``forecast.hidden``.
-            at: its time. Rows left out since the last one count as missing; without it the next time is meant.
+            at: its time. Rows left out since the last one count as missing; without it the row's own time is meant (a
+                frame's, or the date that a pandas series is named by), else the next one.
             future: covariates known ahead, (horizon, K), handed to the forecaster as they are.
             base: the base forecast (horizon, C), if the forecaster is not to be asked, or (horizon, C, Q) where the
                 calibrator was fitted with Q quantiles; None: there is none at this row.
@@ -93,9 +94,9 @@ class Stream:
         try:
             self._turns.enter(mark)
             cal, state = self._cohort.cal, self._state
-            values = as_row(row, cal.names)
+            values, own = as_timed_row(row, cal.names)
             ahead = None if future is None else as_future(future, cal.horizon, "future")
-            stamp, gap = self._place(state).of_next(at)
+            stamp, gap = self._place(state).of_next(own if at is None and cal.grid is not None else at)
             if gap:
                 # what is handed in with a row is not known of those before it: no forecast is issued there
                 state = self._after_gap(state, gap, ASK if base is ASK and future is None else None)

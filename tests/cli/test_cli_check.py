@@ -67,3 +67,11 @@ def test_what_cannot_be_is_refused(
 def test_a_code_that_no_cell_has_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_wide(tmp_path / "load.csv", series())
     assert "  No cell is -999, which --missing names: nothing" in ompb(capsys, "check", data, "--missing", -999).out
+
+
+def test_the_proposed_command_runs_where_cells_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = series()
+    values[np.random.default_rng(0).random(values.shape) < 0.15] = np.nan
+    proposed = ompb(capsys, "check", write_wide(tmp_path / "load.csv", values)).out.splitlines()[-1].split()
+    answer = ompb(capsys, *proposed[1:], "--out", tmp_path / "out")
+    assert (answer.code, answer.err) == (0, "")

@@ -201,7 +201,10 @@ def test_results_of_an_older_run_are_replaced_with_a_word(tmp_path: Path, capsys
     command = ("run", data, "--source-end", SOURCE, *LENGTHS, "--season", 12, "--out", out)
     first, second = ompb(capsys, *command, "--csv"), ompb(capsys, *command)
     assert "replaced" not in first.out
-    assert second.out.startswith(f"The results of an older run in {out} are replaced (")
+    assert f"\nThe results of an older run in {out} are replaced (" in second.out
+    failed = ompb(capsys, *command, "--target", "nowhere")
+    assert failed.code
+    assert "replaced" not in failed.out
     assert not (out / "forecasts.csv").exists()
     (out / "summary.json").unlink()
     assert_refused(ompb(capsys, *command), "of which no run of ompb is known")

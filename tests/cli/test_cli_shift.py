@@ -93,3 +93,11 @@ def test_notes_are_told_with_the_table_they_are_of(tmp_path: Path, capsys: pytes
     answer = ompb(capsys, "shift", one, two, "--b", "missing=-999", "--out", tmp_path / "shift.png")
     assert "two: No cell is -999, which --missing names" in answer.out
     assert "one: " not in answer.out
+
+
+def test_channels_of_one_table_alone_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (write_wide(tmp_path / name, series(50)) for name in ("one.csv", "two.csv"))
+    two.write_text(two.read_text().replace("date,a,b", "date,a,c"))
+    answer = ompb(capsys, "shift", one, two, "--out", tmp_path / "shift.png")
+    assert "one: b not compared" in answer.out
+    assert "two: c not compared" in answer.out

@@ -301,3 +301,39 @@ def test_swapped_columns_of_a_backtest_are_matched_by_name() -> None:
     straight, swapped = (ompb.backtest(cal, last_season, one) for one in (frame, frame[["wind", "load"]]))
     assert straight.mean.tobytes() == swapped.mean.tobytes()
     assert straight.names == swapped.names == ("load", "wind")
+
+
+@pytest.mark.parametrize("kind", ["pandas frame", "pandas series", "polars frame"])
+def test_the_time_a_row_has_of_its_own_is_its_time(kind: str) -> None:
+    names = [f"channel {number}" for number in range(CHANNELS)]
+    rows, times = target()[:30], HOURS[ROWS : ROWS + 30]
+    indexed = pd.DataFrame(rows, columns=names, index=pd.DatetimeIndex(times))
+    tables: dict[str, Callable[[int], Any]] = {
+        "pandas frame": lambda row: indexed.iloc[row : row + 1],
+        "pandas series": lambda row: indexed.iloc[row],
+        "polars frame": lambda row: pl.DataFrame(
+            {"ds": times[row : row + 1], **dict(zip(names, rows[row, :, None], strict=True))}
+        ),
+    }
+    labelled, stated = timed(), timed()
+    for row in (*range(20), *range(25, 30)):  # five are left out
+        said, expected = labelled.step(tables[kind](row)), stated.step(rows[row], at=times[row])
+    assert said is not None
+    assert expected is not None
+    assert labelled.rows == stated.rows == 30
+    assert said.times is not None
+    np.testing.assert_array_equal(said.times, expected.times)
+    np.testing.assert_array_equal(said.mean, expected.mean)
+    with pytest.raises(TimeOrderError, match="does not lie after"):
+        labelled.step(tables[kind](22))
+    later = labelled.step(tables[kind](22), at=times[-1] + np.timedelta64(1, "h"))  # what is said counts
+    assert later is not None
+    assert labelled.rows == 31
+
+
+def test_the_time_of_a_row_means_nothing_where_rows_have_none() -> None:
+    stream = fit().stream(last_season)
+    rows = pd.DataFrame(target()[:3], index=pd.DatetimeIndex(HOURS[[0, 5, 2]]))
+    for place in range(3):
+        stream.step(rows.iloc[place])
+    assert stream.rows == 3

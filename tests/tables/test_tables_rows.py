@@ -109,3 +109,9 @@ def test_a_split_must_be_rows_or_a_date() -> None:
     by_row = Table(np.ones((3, 1)), np.arange(3), ("a",), "row")
     with pytest.raises(OptionError, match="is a date and the table's times are integers"):
         split_row(by_row, "2024-01-02")
+
+
+def test_no_date_is_asked_for_where_times_are_integers() -> None:
+    table = Table(np.zeros((5, 1)), np.arange(5) * 3600, ("y",), "timestamp")
+    with pytest.raises(TooShortError, match=r"pass 1 to 4 rows\.$"):
+        split_row(table, "7200")

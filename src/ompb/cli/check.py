@@ -64,4 +64,4 @@ def check(
         say("\nTo learn from the first three quarters and follow the rest, row by row:")
         say(f"  {found.command}")
     else:
-        say("\nThe table is short: choose a small --context and --horizon for ompb run, or bring more rows.")
+        say("\nThe table is short, or has many holes: choose a small --context and --horizon, or bring more rows.")

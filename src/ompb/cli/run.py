@@ -112,8 +112,7 @@ def run(
 
     options, rows_in_season = options_of(option or []), season_of(season)
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
-    if replaced := make_room(out, csv=csv):
-        say(replaced)
+    replaced = make_room(out, csv=csv)
     with progress("Reading") as bar:
         asked: dict[str, Any] = {
             "source_end": source_end,
@@ -138,5 +137,7 @@ def run(
         show_study(followed)
     with progress("Drawing and writing"):
         written = write_results(followed, out, csv=csv)
+    if replaced:
+        say(replaced)
     for name, path in written.items():
         say(f"{name}: {path} ({size_of(path)})")

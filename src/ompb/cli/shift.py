@@ -9,6 +9,7 @@ import typer
 
 from ompb.cli import reading as about
 from ompb.cli.console import progress, say, show_table
+from ompb.floor.names import listed
 from ompb.tables import common_channels, read_table
 
 OPTIONS = ("time", "id", "value", "target", "exclude", "missing", "timezone", "sep", "decimal")  # of each table
@@ -68,6 +69,8 @@ def shift(
     for label, table in zip(labels, (first, second), strict=True):
         for note in table.notes:
             say(f"{label}: {note}")
+        if alone := [name for name in table.channels if name not in channels]:
+            say(f"{label}: {listed(alone)} not compared, as the other table has no such channel.")
     means = distances.means()
     lines = [
         *((name, *(getattr(distances, key)[place] for key in COLUMNS)) for place, name in enumerate(channels)),

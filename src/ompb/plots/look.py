@@ -55,9 +55,10 @@ def panels(count: int) -> tuple[Picture, list[Any]]:
 
 
 def save(figure: Figure, file: Any, **options: Any) -> None:
-    """``figure.savefig`` without a word about letters that the built-in font lacks: a box in their place says it."""
+    """``figure.savefig`` without a word about letters that the font lacks, or few dates on an axis."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="AutoDateLocator was unable to pick")
         figure.savefig(file, **options)
 
 

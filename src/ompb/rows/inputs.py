@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,14 @@ def as_row(row: Any, names: tuple[str, ...]) -> Floats:
     >>> as_row({"b": 2.0, "a": 1.0}, ("a", "b"))
     array([1., 2.])
     """
+    return as_timed_row(row, names)[0]
+
+
+def as_timed_row(row: Any, names: tuple[str, ...]) -> tuple[Floats, Any]:
+    """`as_row`, and the time the row has of its own: a frame's, or a date that names a pandas series; None if none."""
     if type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (len(names),) and _is_finite(row):
-        return row.copy()  # what a live stream mostly gets, at a tenth of the cost
-    values, found = _read_row(row)
+        return row.copy(), None  # what a live stream mostly gets, at a tenth of the cost
+    values, found, time = _read_row(row)
     if found is not None:
         values = values[order_of(found, names, "row")]
     if values.shape != (len(names),):
@@ -98,7 +104,7 @@ def as_row(row: Any, names: tuple[str, ...]) -> Floats:
     infinite = np.isinf(values)
     if infinite.any():
         raise NotFiniteError(f"row is infinite at {in_words(names[np.argmax(infinite)])}; write NaN for missing.")
-    return values
+    return values, time
 
 
 def _is_finite(values: Floats) -> bool:
@@ -135,22 +141,23 @@ def _read(rows: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
     return values, numbered(values.shape[1]), None
 
 
-def _read_row(row: Any) -> tuple[Floats, tuple[str, ...] | None]:
-    """The values of a row and, if it is labelled, its names."""
+def _read_row(row: Any) -> tuple[Floats, tuple[str, ...] | None, Any]:
+    """The values of a row, its names if it is labelled, and its time if it has one."""
     if isinstance(row, np.ndarray | list | tuple):
-        return _floats(row, "row"), None
+        return _floats(row, "row"), None, None
     if isinstance(row, Mapping):
-        return _floats(list(row.values()), "row"), names_of(row, "row")
+        return _floats(list(row.values()), "row"), names_of(row, "row"), None
     from narwhals.dependencies import is_into_dataframe, is_into_series  # frames only: keeps `import ompb` light
 
     if is_into_series(row):
-        return read_series(row, "row")
+        label = getattr(row, "name", None)  # a row of a pandas frame is named by its place in the index
+        return *read_series(row, "row"), label if isinstance(label, date) else None
     if not is_into_dataframe(row):
-        return _floats(row, "row"), None
-    values, names, _ = read_frame(row, "row")
+        return _floats(row, "row"), None, None
+    values, names, times = read_frame(row, "row")
     if len(values) != 1:
         raise ShapeError(f"row is a frame of {len(values)} rows; pass one row at a time.")
-    return values[0], names
+    return values[0], names, None if times is None else times[0]
 
 
 def _floats(values: Any, what: str) -> Floats:

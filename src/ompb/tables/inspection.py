@@ -16,6 +16,7 @@ from ompb.rows.season import find_season
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import missing_codes, suspicions
 from ompb.tables.table import Table, left_out_empty, regular
+from ompb.types import Floats
 
 SOURCE_SHARE = 0.75  # of the rows, in the command that is proposed
 SEASONS_SEEN = 4  # by a window
@@ -134,7 +135,7 @@ def season_in_words(season: int | None, table: Table) -> str:
 def propose(table: Table, season: int | None, path: str | Path, reading: Reading, further: Sequence[str] = ()) -> str:
     """A command that ``ompb run`` would take, with three quarters of the rows as source."""
     source = int(SOURCE_SHARE * len(table.values))
-    context, horizon = sizes(source, season)
+    context, horizon = sizes(source, season, _longest(table.values[: source - source // 4]))
     if not horizon:
         return ""
     options = [text for field in fields(reading) for text in _option(field.name, getattr(reading, field.name))]
@@ -143,17 +144,30 @@ def propose(table: Table, season: int | None, path: str | Path, reading: Reading
     return shlex.join([*words, "--context", str(context), "--horizon", str(horizon)])
 
 
-def sizes(source: int, season: int | None) -> tuple[int, int]:
+def _longest(values: Floats) -> int:
+    """Rows of the longest stretch in which some channel has no hole.
+
+    >>> _longest(np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, 6.0], [4.0, 7.0]]))
+    3
+    """
+    edge = np.ones((1, values.shape[1]), dtype=bool)
+    holes = np.concatenate([edge, np.isnan(values), edge])
+    return max(int(np.diff(np.flatnonzero(column)).max()) - 1 for column in holes.T)
+
+
+def sizes(source: int, season: int | None, whole: int | None = None) -> tuple[int, int]:
     """Context and horizon to begin with: some seasons and one, or as much as a short source allows; zeros if nothing.
 
-    A quarter of the source is kept for the certificate, and has to hold a window.
+    A quarter of the source is kept for the certificate, and has to hold a window and its outcomes; so has a stretch of
+    ``whole`` rows without a hole, from which the built-in forecaster learns.
 
-    >>> sizes(10_000, 24), sizes(300, 24), sizes(10_000, 365), sizes(20, None)
-    ((96, 24), (48, 12), (192, 48), (3, 1))
+    >>> sizes(10_000, 24), sizes(300, 24), sizes(10_000, 365), sizes(20, None), sizes(10_000, 24, 20)
+    ((96, 24), (48, 12), (192, 48), (3, 1), (12, 3))
     """
     context, horizon = (SEASONS_SEEN * season, season) if season else WITHOUT_SEASON
     context, horizon = min(context, MOST[0]), min(horizon, MOST[1])
-    while horizon and source // 4 < context + horizon:
+    room = source // 4 if whole is None else min(source // 4, whole)
+    while horizon and room < context + horizon:
         context, horizon = context // 2, horizon // 2
     return (context, horizon) if horizon else (0, 0)
 

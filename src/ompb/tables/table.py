@@ -114,9 +114,10 @@ def split_row(table: Table, place: str, name: str = "source_end") -> int:
     if rows is None:
         rows = _rows_before(table, place, name)
     if not 0 < rows < len(table.times):
+        dates = f", or a date like 2024-01-31, after {table.shown(0)} and up to {table.shown(-1)}"
         raise TooShortError(
             f"{name} = {place!r} does not split the {len(table.times)} rows in two; pass 1 to {len(table.times) - 1} "
-            f"rows, or a date like 2024-01-31, after {table.shown(0)} and up to {table.shown(-1)}."
+            f"rows{'' if table.times.dtype.kind == 'i' else dates}."
         )
     return rows
 
