@@ -147,17 +147,7 @@ class Online:
     def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
         ledger, members = state.ledger, state.members
-        taught = self._taught(
-            ledger,
-            *ledger.page_places(row),
-            row,
-            values,
-            state.gate,
-            state.evidence,
-            state.intervals,
-            state.expected,
-            state.warnings.erring,
-        )
+        taught = self._taught(state, *ledger.page_places(row), row, values)
         ledger.keep(row, taught.parts, taught.known)
         if self.learns:
             members = self.mixture.learn(members, row, taught.residual, taught.observed)
@@ -175,23 +165,11 @@ class Online:
         )
 
     @fused
-    def _taught(
-        self,
-        ledger: Ledger,
-        places: Array,
-        place: int,
-        row: int,
-        values: Array,
-        gate: GateState,
-        evidence: EvidenceState,
-        intervals: IntervalState,
-        expected: ExpectedState,
-        erring: Array,
-    ) -> Taught:
+    def _taught(self, state: OnlineState, places: Array, place: int, row: int, values: Array) -> Taught:
         """What the cells (N,) of a row teach, NaN where there is none; its page has those places in the ledger."""
-        page, known = ledger.page(places, place), namespace(values).isfinite(values)
+        page, known = state.ledger.page(places, place), namespace(values).isfinite(values)
         labels = self._labels(page, values, known)
-        observed = labels.heard.observed
+        observed, gate, evidence = labels.heard.observed, state.gate, state.evidence
         if self.learns:
             gate = self.gate.learn(gate, labels.heard.some, labels.losses)
             evidence = self.evidence.learn(evidence, row, labels.heard.some)
@@ -203,9 +181,9 @@ class Online:
             observed=observed,
             gate=gate,
             evidence=evidence,
-            intervals=self._learn_intervals(intervals, page, labels),
-            expected=self.expected.learn(expected, labels.in_sd, labels.counted),
-            erring=self.warnings.risen(erring, labels.in_sd[:, 0], observed[:, 0]),
+            intervals=self._learn_intervals(state.intervals, page, labels),
+            expected=self.expected.learn(state.expected, labels.in_sd, labels.counted),
+            erring=self.warnings.risen(state.warnings.erring, labels.in_sd[:, 0], observed[:, 0]),
         )
 
     def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
@@ -251,18 +229,7 @@ class Online:
         seen = self._seen(rows, base, (known,))
         chorus, members = self.mixture.issue(state.members, origin, seen)
         usual = None if self.novelty is None else self.novelty.usual_with(known)
-        mixed = self._mixed(
-            base,
-            chorus,
-            usual,
-            origin,
-            spreads,
-            state.gate,
-            state.evidence,
-            state.intervals,
-            state.expected,
-            state.ledger.tally,
-        )
+        mixed = self._mixed(state, origin, base, chorus, usual, spreads)
         ledger = state.ledger.issue(origin, base, mixed.mean, mixed.precision, mixed.width, mixed.tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
@@ -304,25 +271,21 @@ class Online:
     @fused
     def _mixed(
         self,
+        state: OnlineState,
+        origin: int,
         base: Array,
         chorus: Chorus,
         usual: Array | None,
-        origin: int,
         spreads: Array | None,
-        gate: GateState,
-        evidence: EvidenceState,
-        intervals: IntervalState,
-        expected: ExpectedState,
-        tallied: Array,
     ) -> Mixed:
         """The forecast of one window, from base forecasts (N, H) and what the voices say; ``usual`` is s (N,)."""
         corrections, leverages = chorus.corrections[:, :, 0], chorus.leverage[..., 0]  # (N, K, H) and (N, K)
-        novelty, against, evidence = self._evidence(evidence, origin, corrections, usual)
-        by_speed, weights = self.gate.opinion(gate, against)
+        novelty, against, evidence = self._evidence(state.evidence, origin, corrections, usual)
+        by_speed, weights = self.gate.opinion(state.gate, against)
         mixing = namespace(base).concat([by_speed, weights[:, None]], axis=1)
         mixes = small_product(mixing, corrections)  # (N, Z + 1, H)
         correction = mixes[:, -1]
-        sd, width = self._spread(intervals, dot(weights, leverages), spreads)
+        sd, width = self._spread(state.intervals, dot(weights, leverages), spreads)
         mean = base + correction
         compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
         return Mixed(
@@ -335,8 +298,8 @@ class Online:
             sd=sd,
             precision=1.0 / sd,
             width=width,
-            expected_error=self.expected.of(expected, sd),
-            tallied=tally.issued(tallied, base, compared, mean, self.gate.leads),
+            expected_error=self.expected.of(state.expected, sd),
+            tallied=tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads),
             statistics=None if self.certifier is None else self.certifier.statistics(corrections, leverages),
         )
 
