@@ -49,7 +49,7 @@ def test_run_list_table_and_export(
     assert f"32 finished cells in {store}\n" in listed.out
     assert f"among the 0 exported to {tmp_path / 'cells.csv'}" in listed.out
     (line,) = (line for line in listed.out.splitlines() if line.startswith("etth ridge one-step"))
-    assert line.split()[3:] == ["4", "6", "id", "ood", "copy", "original", "0", "1", "16"]
+    assert line.split()[3:] == ["4", "6", "id", "ood", "0", "1", "2", "16"]
 
     table = ompb(capsys, "bench", "table", "etth_all_split", "--store", store, "--format", "markdown")
     assert table.code == 0

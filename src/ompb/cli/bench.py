@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -84,13 +83,9 @@ def list_cells(store: Place = STORE, results: Results = RESULTS, folder: DataFol
     overview = Overview.of(ANALYSES, Store(store), results, folder)
     cells = overview.stored
     kinds = dict.fromkeys(map(_kind, cells))
-    rest = ("horizon", "split", "method", "seed")
-    lines = [
-        (" ".join(kind), *(_values([cell for cell in cells if _kind(cell) == kind], name) for name in rest), count)
-        for kind in kinds
-        for count in [str(sum(_kind(cell) == kind for cell in cells))]
-    ]
-    show_table(f"{len(cells)} finished cells in {store}", ("", *(f"{name}s" for name in rest), "cells"), lines)
+    headings = ("", "horizons", "splits", "seeds", "methods", "cells")
+    lines = [_kind_line(kind, [cell for cell in cells if _kind(cell) == kind]) for kind in kinds]
+    show_table(f"{len(cells)} finished cells in {store}", headings, lines)
     title = f"Cells of each analysis in the store, and among the {len(overview.exported)} exported to {results / CELLS}"
     headings = ("analysis", "all", "exported", "quick", "exported", "finding")
     show_table(title, headings, map(_standing_line, overview.standings))
@@ -114,10 +109,14 @@ def _kind(cell: Cell) -> tuple[str, str, str]:
     return cell.dataset, cell.backbone, cell.protocol
 
 
-def _values(cells: list[Cell], name: str) -> str:
-    """Each once; of names with options the name alone."""
-    found = sorted({getattr(cell, name) for cell in cells})
-    return " ".join(dict.fromkeys(re.sub(r"\[.*\]$", "[...]", str(value)) for value in found))
+def _kind_line(kind: tuple[str, str, str], cells: list[Cell]) -> tuple[str, ...]:
+    """What cells of a kind there are; methods with other options count as others."""
+    values = (" ".join(str(one) for one in _each(cells, name)) for name in ("horizon", "split", "seed"))
+    return " ".join(kind), *values, str(len(_each(cells, "method"))), str(len(cells))
+
+
+def _each(cells: list[Cell], name: str) -> list[Any]:
+    return sorted({getattr(cell, name) for cell in cells})
 
 
 @app.command("table", help=TABLE_HELP)

@@ -17,6 +17,7 @@ from rich.table import Table
 WIDEST = 400
 # No markup: channel and file names are shown as they are, brackets and all.
 _screen = Console(markup=False, emoji=False, highlight=False)
+_tables = Console(markup=False, emoji=False, highlight=False, width=WIDEST)
 _errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
@@ -69,4 +70,4 @@ def show_table(title: str, headings: Iterable[str], lines: Iterable[tuple[str, .
     for line in lines:
         table.add_row(*line, style="bold" if line[0] == strong else None)
     _screen.print(f"\n{title}", style="bold", soft_wrap=True)
-    _screen.print(table, width=WIDEST, crop=False)
+    _tables.print(table)
