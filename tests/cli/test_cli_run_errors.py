@@ -112,14 +112,43 @@ def test_brought_forecasts_must_be_of_both_parts(
     assert_refused(answer, words)
 
 
-def test_a_brought_forecast_without_one_of_its_leads_is_named(
-    load: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def lacking(lead: Any, channel: Any, origin: Any = slice(None)) -> Any:
+    """Forecasts (n, H, C) from every row on, without some of their cells."""
     forecasts = np.zeros((ROWS - CONTEXT, HORIZON, 2))
-    forecasts[300, 1, 0] = np.nan
+    forecasts[origin, lead, channel] = np.nan
+    return forecasts
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "words"),
+    [
+        (
+            lacking(slice(4, None), slice(None)),
+            "'mine.csv' has no forecasts at leads 5, 6 of the 6 that --horizon asks for; lower --horizon to 4, or add "
+            "those leads.",
+        ),
+        (lacking(2, slice(None)), "no forecasts at lead 3 of the 6 that --horizon asks for; lower --horizon to 2, or"),
+        (lacking(0, slice(None)), "no forecasts at lead 1 of the 6 that --horizon asks for; add that lead."),
+        (lacking(5, 1), "no forecasts of channel 'b' at lead 6 of the 6 that --horizon asks for; lower --horizon to 5"),
+        (
+            lacking(slice(None), 1),
+            "'mine.csv' has no forecasts of channel 'b'; add them, or leave it out with --exclude 'b'.",
+        ),
+        (
+            lacking(1, 0, [300, 301]),
+            "no forecast of channel 'a' at lead 2 from the cutoff 2024-01-14T12:00:00 (2 of its cutoffs lack some); "
+            "add it, or drop all lines of that cutoff.",
+        ),
+    ],
+    ids=["short", "hole", "first", "one channel short", "no channel", "here and there"],
+)
+def test_brought_forecasts_that_lack_something_are_refused(
+    load: Path, tmp_path: Path, forecasts: Any, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     mine = write_recorded(tmp_path / "mine.csv", forecasts, range(CONTEXT, ROWS))
     answer = ompb(capsys, "run", load, "--source-end", SOURCE, *LENGTHS, "--forecasts", mine, "--out", tmp_path)
-    assert_refused(answer, "nan at lead 2", "2024-01-14T12:00:00")
+    assert_refused(answer, words)
+    assert "nan" not in answer.err
 
 
 @pytest.mark.parametrize(

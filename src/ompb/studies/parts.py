@@ -13,6 +13,7 @@ from ompb.floor.extras import extra
 from ompb.forecasters import Recorded, Ridge
 from ompb.offline.fitting import Order
 from ompb.seam.query import AnyForecaster
+from ompb.studies.lacking import require_whole
 from ompb.tables import ForecastLines, Table
 from ompb.types import Floats
 
@@ -105,6 +106,8 @@ def _brought(table: Table, source: slice, stream: slice, order: Order, forecasts
     recorded = read.forecasts
     first, last = _covered(recorded, source.stop, order.horizon)
     source = slice(max(0, first - order.context + 1), source.stop)
+    learned = np.arange(source.start + order.context - 1, source.stop - order.horizon)
+    require_whole(recorded, np.concatenate([learned, np.arange(source.stop, len(recorded))]), table, forecasts.name)
     notes = [*read.notes]
     if source.start:
         notes.append(f"The forecasts begin at {table.shown(first)}: {source.start} source rows are not used.")
