@@ -96,6 +96,18 @@ def test_cells_that_mean_missing_are_told_and_can_be_named(tmp_path: Path, capsy
     assert bare_mae(tmp_path / "known") == bare_mae(tmp_path / "empty")
 
 
+def test_a_constant_channel_is_told_by_check_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = series()
+    values[:, 1] = 5
+    data = write_wide(tmp_path / "load.csv", values)
+    sentence = (
+        "'b' is always 5: nothing can be forecast of it, and mean scores count it; leave it out with --exclude 'b'."
+    )
+    assert f"Look at:\n  {sentence}\n" in ompb(capsys, "check", data).out
+    assert sentence in ompb(capsys, "run", data, *COMMAND, "--out", tmp_path / "out").out
+    assert "always" not in ompb(capsys, "run", data, *COMMAND, "--exclude", "b", "--out", tmp_path / "out").out
+
+
 def test_the_screen_says_units_sizes_and_what_a_large_certificate_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

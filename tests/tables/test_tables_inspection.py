@@ -78,7 +78,7 @@ def test_two_codes_in_one_channel_are_both_named() -> None:
     assert [sentence.split()[2] for sentence in suspicions(hourly(values))] == ["-9999", "-999"]
 
 
-@pytest.mark.parametrize("kind", ["normal", "heavy tails", "counts", "rain", "constant", "walk", "flags", "nothing"])
+@pytest.mark.parametrize("kind", ["normal", "heavy tails", "counts", "rain", "walk", "flags", "nothing"])
 def test_usual_values_are_not_suspected(kind: str) -> None:
     rng = np.random.default_rng(1)
     values = {
@@ -86,7 +86,6 @@ def test_usual_values_are_not_suspected(kind: str) -> None:
         "heavy tails": rng.standard_t(3, size=2000),
         "counts": rng.poisson(0.5, 2000).astype(float),
         "rain": np.where(rng.random(2000) < 0.95, 0.0, rng.exponential(size=2000)),
-        "constant": np.full(2000, 7.0),
         "walk": rng.normal(size=2000).cumsum(),
         "flags": (rng.random(2000) < 0.01).astype(float),
         "nothing": np.full(2000, UNKNOWN),
@@ -102,6 +101,22 @@ def test_a_stretch_that_stands_still_is_suspected() -> None:
         "Nothing moves for long in 'load' (10.25 for 40 rows from 2024-01-09T08:00:00): if nothing was measured, empty "
         "them."
     )
+
+
+def test_a_channel_that_is_always_the_same_is_told_with_what_to_do() -> None:
+    flat = np.full((800, 1), 7.25)
+    flat[[3, 99]] = UNKNOWN
+    both = replace(hourly(np.hstack([wave(), flat])), channels=("load", "flat"))
+    assert suspicions(both) == (
+        "'flat' is always 7.25: nothing can be forecast of it, and mean scores count it; leave it out with --exclude "
+        "'flat'.",
+    )
+    assert inspect(both, "load.csv", Reading()).suspicious == suspicions(both)
+    assert suspicions(hourly(flat)) == (
+        "'load' is always 7.25: nothing can be forecast of it; among several series, leave this one out with "
+        "--exclude.",
+    )
+    assert suspicions(hourly(flat[:20])) == ()  # too few rows to tell
 
 
 def test_very_many_findings_are_counted() -> None:

@@ -1,8 +1,8 @@
-"""Values that may not be measurements: numbers that stand for "missing", and stretches in which nothing moves."""
+"""Values to look at: numbers that stand for "missing", and channels or stretches in which nothing moves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -31,17 +31,20 @@ def suspicions(table: Table) -> tuple[str, ...]:
     >>> suspicions(Table(rows[:, None], np.arange(53), ("load",), "row"))
     ("'load' is -999 2 times, from 50 on, far from all other values: if it means missing, say --missing -999.",)
     """
-    codes, still = [], []
+    codes, constant, still = [], [], []
     for place, name in enumerate(table.channels):
         values = table.values[:, place]
         for code, rows in _codes(values):
             values = np.where(values == code, np.nan, values)
             codes.append(_code_sentence(table, name, code, rows))
         start, length = _stretch(values)
-        if length:
+        if _constant(values):
+            constant.append((name, float(np.nanmax(values))))
+        elif length:
             still.append(f"{name!r} ({values[start]:g} for {length} rows from {table.shown(start)})")
     more = len(codes) - TOLD
     sentences = [*codes[:TOLD], f"... and {more} more like these."] if more > 0 else codes
+    sentences += _constant_sentences(constant, alone=len(table.channels) == 1)
     if still:
         sentences.append(f"Nothing moves for long in {listed(still, TOLD)}: if nothing was measured, empty them.")
     return tuple(sentences)
@@ -62,6 +65,31 @@ def _code_sentence(table: Table, name: str, code: float, rows: Rows) -> str:
     first = table.shown(int(rows[0]))
     when = f"once, at {first}" if len(rows) == 1 else f"{len(rows)} times, from {first} on"
     return f"{name!r} is {code:g} {when}, far from all other values: if it means missing, say --missing {code:g}."
+
+
+def _constant(values: Floats) -> bool:
+    """Whether a channel never moves, in rows enough to tell."""
+    known = values[np.isfinite(values)]
+    return len(known) >= STRETCH and not np.ptp(known)
+
+
+def _constant_sentences(found: Sequence[tuple[str, float]], *, alone: bool) -> list[str]:
+    """What is said of channels that never move, by name and value; an only one may be one of several series.
+
+    >>> _constant_sentences([("a", 7.0), ("b", 0.0)], alone=False)[0].partition(";")[0]
+    "'a' is always 7, 'b' is always 0: nothing can be forecast of them, and mean scores count them"
+    """
+    if not found:
+        return []
+    them = "it" if len(found) == 1 else "them"
+    said = listed([f"{name!r} is always {value:g}" for name, value in found], TOLD)
+    options = " ".join(f"--exclude {name!r}" for name, _ in found)
+    remedy = (
+        "; among several series, leave this one out with --exclude."
+        if alone
+        else f", and mean scores count {them}; leave {them} out with {options}."
+    )
+    return [f"{said}: nothing can be forecast of {them}{remedy}"]
 
 
 def _codes(values: Floats) -> Iterator[tuple[float, Rows]]:
