@@ -108,6 +108,25 @@ def test_a_constant_channel_is_told_by_check_and_run(tmp_path: Path, capsys: pyt
     assert "always" not in ompb(capsys, "run", data, *COMMAND, "--exclude", "b", "--out", tmp_path / "out").out
 
 
+def test_a_channel_without_outcomes_is_told_and_does_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = series()
+    values[SOURCE - 10 :, 1] = np.nan
+    data, out = write_wide(tmp_path / "load.csv", values), tmp_path / "out"
+    answer = ompb(capsys, "run", data, *COMMAND, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert (
+        "Channel 'b' has no value after 2024-01-21T09:00:00, and so no outcome in the target: it is forecast, and "
+        "scores do not count it. Let the source end earlier (--source-end), or leave it out (--exclude)."
+    ) in answer.out
+    ours = json.loads((out / "summary.json").read_text())["scores"]["target"][-1]
+    frame = pl.read_parquet(out / "forecasts.parquet").drop_nulls("y")
+    assert frame["unique_id"].unique().to_list() == ["a"]
+    scale = (frame["y_hat"] - frame["y"]).abs().mean() / ours["mae"]
+    assert ours["width80"] == pytest.approx((frame["upper_80"] - frame["lower_80"]).mean() / scale, rel=1e-3)
+
+
 def test_the_screen_says_units_sizes_and_what_a_large_certificate_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

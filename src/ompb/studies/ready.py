@@ -11,7 +11,7 @@ import numpy as np
 from ompb.errors import OptionError, TooShortError
 from ompb.floor import checks
 from ompb.floor.extras import extra
-from ompb.floor.names import counted
+from ompb.floor.names import counted, in_words, opened
 from ompb.offline.fitting import Order, certificate_start
 from ompb.rows.inputs import as_rows
 from ompb.rows.phases import Phase
@@ -88,6 +88,7 @@ class Ready:
             span = order.context + order.horizon if built_in else 1
             table, late = without_late(table, source_rows - (kept or 0), source_rows, span)
             said += late
+        said += _without_outcome(table, source_rows)
         parts = choose(table, source_rows, order, forecaster, forecasts)
         learned = parts.source.stop - parts.source.start
         certificate_start(learned, order.unseen, order.settings.certificate_share, order.context + order.horizon)
@@ -140,6 +141,20 @@ def _require_room(table: Table, source_rows: int, order: Order) -> None:
             "shorter season, auto or none."
         )
     with_future(table.times, order.horizon)
+
+
+def _without_outcome(table: Table, source_rows: int) -> tuple[str, ...]:
+    """What is said of channels that have values in the source alone; the first target row is no outcome."""
+    known = ~np.isnan(table.values)
+    if len(known) == source_rows + 1:
+        return ()
+    ended = np.flatnonzero(known.any(axis=0) & ~known[source_rows + 1 :].any(axis=0))
+    return tuple(
+        f"{opened(in_words(table.channels[place]))} has no value after "
+        f"{table.shown(np.flatnonzero(known[:, place])[-1])}, and so no outcome in the target: it is forecast, and "
+        "scores do not count it. Let the source end earlier (--source-end), or leave it out (--exclude)."
+        for place in ended
+    )
 
 
 def _phases(table: Table, parts: Parts, source_rows: int, begins: Mapping[str, Place]) -> tuple[Phase, ...]:

@@ -65,11 +65,11 @@ def mean_scores(lines: Sequence[PhaseScores]) -> PhaseScores:
 
 
 def _interval_scores(run: Run, inside: NDArray[np.bool_], outcome: Floats) -> dict[str, float]:
-    scores = {}
+    scores, known = {}, ~np.isnan(outcome)  # widths count what errors count
     for percent in (80, 95):
         lower, upper = (end[inside] / run.scale for end in run.interval(percent / 100))
         scores[f"coverage{percent}"] = coverage(lower, upper, outcome)
-        scores[f"width{percent}"] = width(lower, upper)
+        scores[f"width{percent}"] = width(lower[known], upper[known])
     return scores
 
 
