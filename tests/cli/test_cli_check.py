@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tables_on_disk import assert_refused, ompb, series, stamps, write_wide
+from tables_on_disk import assert_refused, ompb, series, stamps, write_long, write_wide
 
 
 def test_check_says_what_the_table_is_and_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +67,24 @@ def test_what_cannot_be_is_refused(
 def test_a_code_that_no_cell_has_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_wide(tmp_path / "load.csv", series())
     assert "  No cell is -999, which --missing names: nothing" in ompb(capsys, "check", data, "--missing", -999).out
+
+
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_the_proposed_command_is_that_of_the_table_without_its_codes(
+    layout: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = series()
+    values[np.random.default_rng(0).random(values.shape) < 0.02] = -999
+    data = tmp_path / "load.csv"
+    if layout == "wide":
+        write_wide(data, values)
+    else:
+        write_long(data, {"north": values[:, 0], "south": values[:, 1]})
+    suspected, said = (ompb(capsys, "check", data, *missing).out.splitlines() for missing in ((), ("--missing", -999)))
+    assert "season      12 rows (12 hours)" in said
+    assert "season      12 rows (12 hours)" in suspected
+    assert "--missing -999" in said[-1]
+    assert suspected[-1] == said[-1]
 
 
 def test_the_proposed_command_runs_where_cells_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

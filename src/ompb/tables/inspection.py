@@ -14,7 +14,7 @@ from ompb.floor.names import counted, listed
 from ompb.floor.times import Grid
 from ompb.rows.season import find_season
 from ompb.tables.options import Reading
-from ompb.tables.suspicion import missing_codes, suspicions
+from ompb.tables.suspicion import missing_codes, suspicions, taken_as_missing
 from ompb.tables.table import Table, left_out_empty, regular
 from ompb.types import Floats
 
@@ -39,7 +39,9 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
     """Look at a table that was read from ``path`` by ``reading``, its series ``together`` if it is long."""
     table = _without_empty(table)
     full, inserted = regular(table)
-    season = find_season(full.values)
+    codes = tuple(code for code in missing_codes(full) if code not in reading.missing)
+    believed = _without_empty(taken_as_missing(full, codes))
+    season = find_season(believed.values)
     rows, channels = table.values.shape
     facts = {
         "file": f"{table.name}: {table.kind}",
@@ -52,9 +54,8 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
         "missing": _missing(table),
         "season": season_in_words(season, full),
     }
-    codes = tuple(code for code in missing_codes(full) if code not in reading.missing)
     reading = replace(reading, missing=(*reading.missing, *codes))
-    command = propose(full, season, path, reading, ["--together"] if together else [])
+    command = propose(believed, season, path, reading, ["--together"] if together else [])
     return Inspection({key: text for key, text in facts.items() if text}, table.notes, suspicions(full), command)
 
 

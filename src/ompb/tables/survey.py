@@ -14,7 +14,7 @@ from ompb.rows.season import find_season
 from ompb.tables.contents import name_of
 from ompb.tables.inspection import Inspection, propose, season_in_words, step_in_words
 from ompb.tables.options import Reading
-from ompb.tables.suspicion import TOLD, missing_codes, suspicions
+from ompb.tables.suspicion import TOLD, missing_codes, suspicions, taken_as_missing
 from ompb.tables.table import Table, regular
 
 FOLLOWED = "each series by itself; with --together they are channels of one system"
@@ -24,7 +24,9 @@ def survey(tables: Mapping[str, Table], path: str | Path, reading: Reading) -> I
     """Look at series that were read from ``path`` by ``reading``, each of which stands by itself."""
     whole = {name: regular(table) for name, table in tables.items()}
     full = {name: table for name, (table, _) in whole.items()}
-    seasons = {name: find_season(table.values) for name, table in full.items()}
+    codes = {code for table in full.values() for code in missing_codes(table) if code not in reading.missing}
+    believed = {name: taken_as_missing(table, codes) for name, table in full.items()}
+    seasons = {name: find_season(table.values) for name, table in believed.items()}
     longest = max(full, key=lambda name: len(full[name].values))
     typical = Counter(seasons.values()).most_common(1)[0][0]
     future = full[longest].future
@@ -39,9 +41,8 @@ def survey(tables: Mapping[str, Table], path: str | Path, reading: Reading) -> I
         "missing": _counted({name: int(np.isnan(table.values).sum()) for name, table in tables.items()}, "cell", ""),
         "season": _several([season_in_words(seasons[name], table) for name, table in full.items()]),
     }
-    codes = {code for table in full.values() for code in missing_codes(table) if code not in reading.missing}
     reading = replace(reading, missing=(*reading.missing, *sorted(codes)))
-    command = propose(full[longest], typical, path, reading)
+    command = propose(believed[longest], typical, path, reading)
     suspicious = said_once({name: suspicions(table) for name, table in full.items()})
     more = (f"... and {len(suspicious) - TOLD} more like these.",) if len(suspicious) > TOLD else ()
     remarks = said_once({name: table.notes for name, table in tables.items()})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -59,6 +60,16 @@ def missing_codes(table: Table) -> tuple[str, ...]:
     """
     found = {code for values in table.values.T for code, _ in _codes(values)}
     return tuple(f"{code:g}" for code in sorted(found & CODES))
+
+
+def taken_as_missing(table: Table, codes: Iterable[str]) -> Table:
+    """The table with NaN for these codes, as if ``--missing`` had named them.
+
+    >>> taken_as_missing(Table(np.array([[1.0], [-999.0]]), np.arange(2), ("load",), "row"), ["-999"]).values[:, 0]
+    array([ 1., nan])
+    """
+    found = np.isin(table.values, [float(code) for code in codes])
+    return replace(table, values=np.where(found, np.nan, table.values))
 
 
 def _code_sentence(table: Table, name: str, code: float, rows: Rows) -> str:
