@@ -151,6 +151,15 @@ def _localised(wall: Times, zone: str, series: NDArray[np.int64] | None) -> Time
     return earlier
 
 
+def skipped(wall: Times, zone: str) -> NDArray[np.bool_]:
+    """Which times by the wall do not exist in a zone, since clocks go forward over them, (n,).
+
+    >>> skipped(np.array(["2024-03-31T01:59", "2024-03-31T02:00"], dtype="datetime64[us]"), "Europe/Berlin")
+    array([False,  True])
+    """
+    return np.isnat(_in_utc(wall, zone, "earliest"))
+
+
 def _in_utc(wall: Times, zone: str, which: Any) -> Times:
     zoned = pl.Series(wall).dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
     return np.array(zoned.dt.convert_time_zone(UTC).dt.replace_time_zone(None).to_numpy(), dtype="datetime64[us]")

@@ -13,6 +13,7 @@ import numpy as np
 from ompb.floor.names import counted, listed
 from ompb.floor.times import Grid
 from ompb.rows.season import find_season
+from ompb.tables.daylight import skipped_hours
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import missing_codes, suspicions, taken_as_missing
 from ompb.tables.table import Table, left_out_empty, regular
@@ -56,7 +57,8 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
     }
     reading = replace(reading, missing=(*reading.missing, *codes))
     command = propose(believed, season, path, reading, ["--together"] if together else [])
-    return Inspection({key: text for key, text in facts.items() if text}, table.notes, suspicions(full), command)
+    shown = {key: text for key, text in facts.items() if text}
+    return Inspection(shown, table.notes, (*suspicions(full), *skipped_hours(table, full)), command)
 
 
 def _without_empty(table: Table) -> Table:

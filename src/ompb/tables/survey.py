@@ -12,6 +12,7 @@ import numpy as np
 from ompb.floor.names import counted, listed, rows_between, said_once
 from ompb.rows.season import find_season
 from ompb.tables.contents import name_of
+from ompb.tables.daylight import skipped_hours
 from ompb.tables.inspection import Inspection, propose, season_in_words, step_in_words
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import TOLD, missing_codes, suspicions, taken_as_missing
@@ -43,7 +44,9 @@ def survey(tables: Mapping[str, Table], path: str | Path, reading: Reading) -> I
     }
     reading = replace(reading, missing=(*reading.missing, *sorted(codes)))
     command = propose(believed[longest], typical, path, reading)
-    suspicious = said_once({name: suspicions(table) for name, table in full.items()})
+    suspicious = said_once(
+        {name: (*suspicions(table), *skipped_hours(tables[name], table)) for name, table in full.items()}
+    )
     more = (f"... and {len(suspicious) - TOLD} more like these.",) if len(suspicious) > TOLD else ()
     remarks = said_once({name: table.notes for name, table in tables.items()})
     shown = {key: text for key, text in facts.items() if text}
