@@ -112,6 +112,19 @@ def test_the_place_of_a_split_is_read_by_the_clock(tmp_path: Path, place: str, r
             split_row(table, place)
 
 
+@pytest.mark.parametrize("place", ["2024-03-31T02:00", "2024-03-31T02:30", "2024-03-31 02:59:59"])
+def test_a_split_at_an_hour_that_clocks_skip_is_told_the_next_one(tmp_path: Path, place: str) -> None:
+    table = read_table(written(tmp_path, LOCAL), BERLIN)
+    with pytest.raises(OptionError) as caught:
+        split_row(table, place)
+    assert str(caught.value) == (
+        f"source_end = '{place}' does not exist in Europe/Berlin, where clocks go forward over it; the next time that "
+        "does is 2024-03-31T03:00:00: write that."
+    )
+    assert split_row(table, "2024-03-31T03:00:00") == 30 * 24 + 1  # as the row of 01:00 UTC
+    assert split_row(table, "2024-03-31T02:00Z") == 30 * 24 + 2
+
+
 def test_a_clock_that_the_times_do_not_keep_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, UTC.tz_localize(None))  # which have an hour that Berlin skips
     with pytest.raises(TimeOrderError, match="2024-03-31T02:00:00 does not exist in Europe/Berlin"):

@@ -83,10 +83,20 @@ class Clock:
         stamp = iso_stamp(text)
         if stamp is None or not self.known:
             return stamp
-        zoned = iso_stamp(text + "+00:00") is None  # an offset after an offset is no date
-        wall = np.array([stamp])
-        found = self.rows(Stamps(wall, np.zeros(1, dtype="timedelta64[us]") if zoned else None))
+        offset = np.zeros(1, dtype="timedelta64[us]") if _has_offset(text) else None
+        found = self.rows(Stamps(np.array([stamp]), offset))
         return np.datetime64(found[0])
+
+    def next_after_skipped(self, text: str) -> str:
+        """The first time that exists after one that a user writes and that clocks skip; empty if that one exists."""
+        stamp = iso_stamp(text)
+        if stamp is None or self.zone is None or self.by_wall or _has_offset(text):
+            return ""
+        if not skipped(np.array([stamp]), self.zone)[0]:
+            return ""
+        # clocks go forward at a whole minute, and by a day at most
+        later = stamp.astype("datetime64[m]").astype("datetime64[us]") + np.arange(1, 1441) * np.timedelta64(1, "m")
+        return shown(later[~skipped(later, self.zone)][0])
 
     def local(self, utc: Times) -> Times:
         """Times in UTC as the wall shows them."""
@@ -128,6 +138,11 @@ class Clock:
                 )
             return np.asarray(wall - self.offsets[0])
         return _localised(wall, self.zone, series)
+
+
+def _has_offset(text: str) -> bool:
+    """Whether an ISO date-time has an offset of UTC: after one, another is no date."""
+    return iso_stamp(text + "+00:00") is None
 
 
 def _localised(wall: Times, zone: str, series: NDArray[np.int64] | None) -> Times:

@@ -123,6 +123,11 @@ def split_row(table: Table, place: str, name: str = "source_end") -> int:
 
 
 def _rows_before(table: Table, place: str, name: str) -> int:
+    if existing := table.clock.next_after_skipped(place):
+        raise OptionError(
+            f"{name} = {place!r} does not exist in {table.clock}, where clocks go forward over it; the next time that "
+            f"does is {existing}: write that."
+        )
     stamp = table.clock.row_time(place)
     if stamp is None:
         raise OptionError(
