@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import UNKNOWN, csv, days
 
-from ompb.errors import FormatError, OptionError
+from ompb.errors import FormatError, OptionError, TooShortError
 from ompb.tables import Reading, read_table
+from ompb.tables.contents import read_contents
 from ompb.tables.dialect import Dialect
 
 PLAIN = "date,a,b\n2024-01-01,1.5,-20\n2024-01-02,,1000.25\n"
@@ -127,3 +128,28 @@ def test_decimal_commas_in_quotes_are_found_where_commas_stand_between_cells(tmp
 def test_excel_is_told_the_separator_in_the_first_line(tmp_path: Path) -> None:
     table = read_table(csv(tmp_path, "sep=;\ndate;a\n2024-01-01;1,5\n"))
     assert (table.values.tolist(), table.channels) == ([[1.5]], ("a",))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("foo.json", '[{"date": "2024-01-01", "load": 5}]', "JSON"),
+        ("foo.json", '{"date": ["2024-01-01"],\n "load": [5]}\n', "JSON"),
+        ("lines.json", '{"date": "2024-01-01", "load": 5}\n{"date": "2024-01-02", "load": 6}\n', "JSON"),
+        ("pairs.json", "[[1, 2],\n[3, 4]]", "JSON"),
+        ("page.csv", "\n<!DOCTYPE html>\n<html><body>Not found</body></html>\n", "HTML or XML"),
+    ],
+)
+def test_texts_of_other_kinds_are_named_with_what_is_accepted(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    with pytest.raises(FormatError, match=rf"'{name}' is {kind}; accepted: .*CSV, TSV, also .gz.*and Parquet"):
+        read_contents(csv(tmp_path, text, name))
+
+
+def test_names_in_brackets_are_no_other_kind(tmp_path: Path) -> None:
+    for head in ("[date],[load]", "<DATE>,<LOAD>", "{date},{load}"):
+        assert read_contents(csv(tmp_path, f"{head}\n2024-01-01,5\n")).frame.columns == head.split(",")
+
+
+def test_a_header_alone_is_told_what_is_accepted(tmp_path: Path) -> None:
+    with pytest.raises(TooShortError, match=r"no rows under its header; it needs at least one. Accepted: .*Parquet"):
+        read_contents(csv(tmp_path, "date,load\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import sys
 import zlib
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from ompb.errors import FormatError, InputError, TooShortError
 from ompb.floor.extras import extra
-from ompb.floor.names import counted
+from ompb.floor.names import counted, opened
 from ompb.tables.dialect import Dialect
 from ompb.tables.heading import named
 from ompb.tables.lines import Lines, Where, row_of_table, told
@@ -22,6 +23,12 @@ with extra("report", needed_by="ompb.tables"):
 STDIN = "-"
 PARQUET, GZIP, ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"  # how such files begin
 UNCLOSED = "a cell is far too long; look for a quote that is opened and never closed."
+ACCEPTED = "accepted: text with a row in each line (CSV, TSV, also .gz) and Parquet"
+# How texts begin whose rows are no lines of cells; a name of a column may begin with a bracket, too.
+OTHER_TEXTS = {
+    "JSON": re.compile(r"\s*(\{\s*[\"}]|\[\s*[\[{\"\d])"),
+    "HTML or XML": re.compile(r"\s*<(!doctype|html|\?xml)", re.IGNORECASE),
+}
 WIDE_BYTES = (b"\xff\xfe", b"\xfe\xff")  # a text in UTF-16, as Excel saves "Unicode text"
 
 
@@ -57,7 +64,7 @@ def read_contents(path: str | Path, sep: str | None = None, decimal: str | None 
         frame, notes = _cells(name, lines)
         contents = Contents(frame, name, kind, dialect.sep, dialect.decimal, lines, (*_above(dialect.head), *notes))
     if contents.frame.height == 0:
-        raise TooShortError(f"{name!r} has no rows under its header; it needs at least one.")
+        raise TooShortError(f"{name!r} has no rows under its header; it needs at least one. {opened(ACCEPTED)}.")
     return contents
 
 
@@ -103,7 +110,10 @@ def _text(name: str, content: bytes) -> str:
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
     if "\x00" in text:
-        raise FormatError(f"{name!r} is neither text nor Parquet; accepted: CSV, TSV (also .gz) and Parquet.")
+        raise FormatError(f"{name!r} is neither text nor Parquet; {ACCEPTED}.")
+    for kind, begins in OTHER_TEXTS.items():
+        if begins.match(text):
+            raise FormatError(f"{name!r} is {kind}; {ACCEPTED}. Save the table as one of these.")
     return text.replace("\r\n", "\n").replace("\r", "\n")  # lines end in \r alone where old programs wrote them
 
 
