@@ -71,7 +71,11 @@ def test_forecasts_come_back_as_written_in_any_order(
         ("a,2024-01-06,2024-01-05,1", TimeOrderError, "cutoff = 2024-01-05T00:00:00"),
         ("a,2024-01-02T12:00,2024-01-01,1", TimeOrderError, "ds = 2024-01-02T12:00:00"),
         ("a,2024-01-02,2024-01-02,1", TimeOrderError, "has lead 0; leads begin with 1"),
-        ("a,2024-01-02,2024-01-01,1\na,2024-01-02,2024-01-01,1", TimeOrderError, "in line 3 of the file repeats"),
+        (
+            "a,2024-01-02,2024-01-01,1\na,2024-01-02,2024-01-01,2",
+            TimeOrderError,
+            "in line 3 of the file repeats one of the same series with another value; keep one of them",
+        ),
         ("a,2,1,1", DtypeError, "'cutoff' holds integers and the table's times are dates"),
         ("a,2024-01-02,2024-01-01,inf", NotFiniteError, "'y_hat' is infinite"),
     ],
@@ -79,6 +83,25 @@ def test_forecasts_come_back_as_written_in_any_order(
 def test_bad_forecasts_are_refused(tmp_path: Path, rows: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         read_forecasts(csv(tmp_path, f"unique_id,ds,cutoff,y_hat\n{rows}\n"), daily(4), 2)
+
+
+def test_copied_lines_are_left_out_and_noted_as_those_of_tables_are(tmp_path: Path) -> None:
+    lines = ["0,a,2024-01-02,2024-01-01,1", "1,b,2024-01-02,2024-01-01,NA", "2,a,2024-01-03,2024-01-02,4"]
+    copies = ["3,b,2024-01-02,2024-01-01,NA", "4,a,2024-01-02,2024-01-01,1", "5,a,2024-01-02,2024-01-01,1"]
+    found, once = (
+        read_forecasts(csv(tmp_path, "\n".join([",unique_id,ds,cutoff,y_hat", *text])), daily(4), 2)
+        for text in ([*lines, *copies], lines)
+    )
+    np.testing.assert_array_equal(found.forecasts, once.forecasts)
+    assert found.notes == (*once.notes, "table.csv: 3 lines left out: copies of another one.")
+
+
+def test_both_hours_of_autumn_are_no_copies(tmp_path: Path) -> None:
+    rows = "\n".join(f"2024-10-27T{hour},1" for hour in ("01:00", "02:00", "02:00", "03:00"))
+    table = read_table(csv(tmp_path, f"date,a\n{rows}\n"), Reading(timezone="Europe/Berlin"))
+    lines = "\n".join(f"2024-10-27T{hour},2024-10-27T01:00,7" for hour in ("02:00", "02:00", "03:00"))
+    found = read_forecasts(csv(tmp_path, f"ds,cutoff,y_hat\n{lines}\n", "mine.csv"), table, 3)
+    assert (found.forecasts[0, :, 0].tolist(), found.notes) == ([7, 7, 7], ())
 
 
 def test_forecasts_need_their_columns_a_horizon_and_a_step(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_forecasts_are_told_by_their_line(tmp_path: Path) -> None:
     table = daily(3, ("a",))
     for line, words in (
         ("a,2024-01-01,2024-01-02,1", "has lead -1"),
-        ("a,2024-01-02,2024-01-01,1", "repeats one of the same series"),
+        ("a,2024-01-02,2024-01-01,2", "repeats one of the same series"),
         ("a,2024-01-03,2024-01-02,wet", "which is not a number"),
     ):
         with pytest.raises(InputError, match=f"in line 4 of the file.*{words}"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, InputError, TimeOrderError
-from ompb.floor.names import listed
+from ompb.floor.names import counted, listed
 from ompb.floor.times import Times
 from ompb.rows.frames import distinct
 from ompb.tables.cells import looks_numeric, numbers
@@ -46,7 +46,7 @@ def read_forecasts(path: str | Path, table: Table, horizon: int, column: str | N
     when it was made), and the forecasts: in ``column``, else in y_hat, else in the only other column of numbers that is
     neither y nor an end of an interval, as in the tables that Nixtla's cross_validation makes. Leads are counted in
     rows of the table, so pass one without gaps (see ``regular``). Leads beyond the horizon, and series that the table
-    does not have, are left out and noted.
+    does not have, are left out and noted; so are copied lines.
     """
     return ForecastLines.read(path, column).of(table, horizon)
 
@@ -95,8 +95,11 @@ class ForecastLines:
             notes += (f"{self.name}: leads beyond the horizon of {horizon} are left out ({left} lines).",)
         forecasts = np.full((len(table.times), horizon, len(table.channels)), np.nan)
         cells = np.ravel_multi_index((origin[kept], lead[kept] - 1, channel[kept]), forecasts.shape)
-        _require_distinct(rows, np.flatnonzero(kept), cells)
-        forecasts.flat[cells] = numbers(rows.frame[self.column], decimal=self.decimal, where=rows.where)[kept]
+        values = numbers(rows.frame[self.column], decimal=self.decimal, where=rows.where)[kept]
+        once = _without_copies(rows, np.flatnonzero(kept), cells, values)
+        if len(once) < len(cells):
+            notes += (f"{self.name}: {counted(len(cells) - len(once), 'line')} left out: copies of another one.",)
+        forecasts.flat[cells[once]] = values[once]
         return RecordedTable(forecasts, notes)
 
 
@@ -178,11 +181,17 @@ def _require_later(rows: Rows, lead: Ints) -> None:
         )
 
 
-def _require_distinct(rows: Rows, kept: Ints, cells: Ints) -> None:
-    _, first = np.unique(cells, return_index=True)
-    if len(first) < len(cells):
-        row = int(kept[np.setdiff1d(np.arange(len(cells)), first)[0]])
-        raise TimeOrderError(f"The forecast {_told(rows, row)} repeats one of the same series; keep one of them.")
+def _without_copies(rows: Rows, kept: Ints, cells: Ints, values: Floats) -> Ints:
+    """The places of the first line for each of the ``cells``; another one must have the same value."""
+    _, first, which = np.unique(cells, return_index=True, return_inverse=True)
+    before = values[first][which]
+    other = np.flatnonzero(~((values == before) | (np.isnan(values) & np.isnan(before))))
+    if len(other):
+        raise TimeOrderError(
+            f"The forecast {_told(rows, int(kept[other[0]]))} repeats one of the same series with another value; keep "
+            "one of them."
+        )
+    return first.astype(np.int64)
 
 
 def _told(rows: Rows, row: int) -> str:
