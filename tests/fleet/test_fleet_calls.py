@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from small_fleets import (
 import ompb
 from ompb.errors import (
     BusyError,
+    DtypeError,
     FormatError,
     InputError,
     NotFiniteError,
@@ -68,12 +70,39 @@ def test_old_ticks_are_skipped_and_gaps_are_told() -> None:
     assert same(fleet.step(table()[17], at=17), out)
 
 
-def test_ticks_are_times_where_the_calibrator_has_them() -> None:
+HOURS = np.datetime64("2024-01-01T00", "us") + np.arange(80) * np.timedelta64(1, "h")
+
+
+def timed_calibrator() -> ompb.Calibrator:
+    """Of one series, by hours."""
     source = np.asarray(table()[:80, 0])
-    hours = np.datetime64("2024-01-01T00", "us") + np.arange(80) * np.timedelta64(1, "h")
-    cal = ompb.Calibrator.fit(
-        last_season, source, times=hours, context=CONTEXT, horizon=HORIZON, season=SEASON, **SETTINGS
+    return ompb.Calibrator.fit(
+        last_season, source, times=HOURS, context=CONTEXT, horizon=HORIZON, season=SEASON, **SETTINGS
     )
+
+
+def test_ticks_are_of_one_kind() -> None:
+    by_time, counted = (ompb.Fleet(timed_calibrator(), last_season, ["x"]) for _ in range(2))
+    for tick in range(3):
+        by_time.step(table()[tick, :1], at=HOURS[tick])
+        counted.step(table()[tick, :1], at=tick)
+    states = by_time._now, counted._now
+    calls: list[Callable[[ompb.Fleet, Any], Any]] = [
+        lambda fleet, at: fleet.step(table()[3, :1], at=at),
+        lambda fleet, at: fleet.observe(at, table()[3, :1]),
+    ]
+    for call in calls:
+        with pytest.raises(DtypeError, match=r"at = 1 is a whole number, .* 2024-01-01T02:00:00; accepted: times\."):
+            call(by_time, 1)
+        with pytest.raises(DtypeError, match=r"at = 2024-01-01T03:00:00 is a time, .* 2; accepted: whole numbers\."):
+            call(counted, HOURS[3])
+    assert (by_time._now, counted._now) == states
+    with pytest.raises(DtypeError, match=r"is a time, and the calibrators have no dates; accepted: whole numbers"):
+        walked(0).step(table()[0], at=HOURS[0])
+
+
+def test_ticks_are_times_where_the_calibrator_has_them() -> None:
+    cal, hours = timed_calibrator(), HOURS
     fleet, stream = ompb.Fleet(cal, last_season, ["x"], batched=False), cal.stream(last_season)
     for tick in range(20):
         out = fleet.step(table()[tick, :1], at=hours[tick])
@@ -180,7 +209,7 @@ def test_what_cannot_be_used_is_told() -> None:
         (ShapeError, r"rows have shape \(2, 2\); accepted: \(5, 2\)", np.zeros((2, 2))),
         (InputError, "names the series 'x', which is not here; accepted: a, b, c", {"x": [1.0, 2.0]}),
         (NotFiniteError, "the row of 'b' is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
-        (ompb.errors.DtypeError, "real numbers", [["a", "b"]] * 5),
+        (DtypeError, "real numbers", [["a", "b"]] * 5),
     ]
     for error, words, rows in cases:
         with pytest.raises(error, match=words):

@@ -145,10 +145,14 @@ class Grid:
     def rows_between(self, earlier: Stamp, later: Stamp) -> int:
         """Steps from one stamp to a later one, at least 1. Raises `TimeOrderError` if it is none, or off the grid.
 
+        Raises `DtypeError` for a stamp of another kind.
+
         >>> Grid(15, "row").rows_between(100, 145)
         3
         """
-        if not self._same_kind(later, earlier) or not later > earlier:
+        self._require_kind(earlier)
+        self._require_kind(later)
+        if not later > earlier:
             raise TimeOrderError(f"the time {shown(later)} does not lie after {shown(earlier)}; pass a later one.")
         return int(self.places(np.asarray([earlier, later]))[1])
 
@@ -173,13 +177,13 @@ class Grid:
             return np.asarray(ticks.astype("datetime64[M]").astype("datetime64[us]") + phase - shift)
         return ticks if self.unit == "row" else ticks.astype("datetime64[us]")
 
-    def _same_kind(self, *stamps: Stamp) -> bool:
-        return all((np.asarray(stamp).dtype.kind == "M") == (self.unit != "row") for stamp in stamps)
+    def _require_kind(self, stamp: Stamp) -> None:
+        if (np.asarray(stamp).dtype.kind == "M") != (self.unit != "row"):
+            wanted = "whole numbers" if self.unit == "row" else "dates"
+            raise DtypeError(f"the time {shown(stamp)} is of another kind than the times so far; pass {wanted}.")
 
     def _ticks(self, times: Times) -> tuple[NDArray[np.int64], Times]:
-        if not self._same_kind(times[0]):
-            wanted = "whole numbers" if self.unit == "row" else "dates"
-            raise DtypeError(f"the time {shown(times[0])} is of another kind than the times so far; pass {wanted}.")
+        self._require_kind(times[0])
         return _ticks(times, self.unit)
 
 

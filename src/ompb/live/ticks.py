@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ompb.errors import GapError, StaleRowError
+from ompb.errors import DtypeError, GapError, StaleRowError
 from ompb.floor.times import Grid, Stamp, as_stamp, shown
 
 # Ticks of fleets whose rows have no times.
@@ -23,16 +23,14 @@ class Ticks(NamedTuple):
     def after(self, at: Any, grid: Grid | None) -> Ticks | None:
         """With the next tick, which is meant by None; None for one that has been closed.
 
-        The first one says whether ticks are times of the ``grid``. Raises `GapError` for one beyond the next.
+        The first one says whether ticks are times of the ``grid``. Raises `GapError` for one beyond the next, and
+        `DtypeError` for one that is a time where ticks are whole numbers, or the other way round.
         """
         if self.newest is None:
-            stamp = 0 if at is None else as_stamp(at, "at")
-            timed = at is not None and grid is not None and isinstance(stamp, int) == (grid.unit == "row")
-            (grid if timed and grid is not None else COUNTED).after(stamp, 1)  # of the right kind
-            return Ticks(1, stamp, timed)
+            return _first(at, grid)
         grid = self.grid(grid)
         following = _one(grid.after(self.newest, 1)[0])
-        stamp = following if at is None else as_stamp(at, "at")
+        stamp = following if at is None else self._stamp(at)
         if stamp != following:
             if not self._is_older(grid, stamp) and grid.rows_between(self.newest, stamp) > 1:
                 raise GapError(
@@ -44,8 +42,11 @@ class Ticks(NamedTuple):
         return Ticks(self.closed + 1, stamp, self.timed)
 
     def age(self, at: Any, grid: Grid | None) -> int:
-        """How many ticks before the newest one a tick is. Raises `StaleRowError` for one that has not been closed."""
-        stamp = as_stamp(at, "at")
+        """How many ticks before the newest one a tick is. Raises `StaleRowError` for one that has not been closed.
+
+        Raises `DtypeError` for one of another kind.
+        """
+        stamp = self._stamp(at)
         if self.newest is not None and stamp == self.newest:
             return 0
         if self.newest is None or not self._is_older(self.grid(grid), stamp):
@@ -63,11 +64,34 @@ class Ticks(NamedTuple):
     def _is_older(self, grid: Grid, stamp: Stamp) -> bool:
         """Whether a stamp lies before the newest one, or is it. Raises `TimeOrderError` if it is off the grid."""
         assert self.newest is not None
-        if isinstance(stamp, int) == isinstance(self.newest, int) and stamp <= self.newest:
-            if stamp < self.newest:
-                grid.rows_between(stamp, self.newest)
-            return True
-        return False
+        if stamp < self.newest:
+            grid.rows_between(stamp, self.newest)
+        return bool(stamp <= self.newest)
+
+    def _stamp(self, at: Any) -> Stamp:
+        """A tick, of the kind of those so far."""
+        stamp = as_stamp(at, "at")
+        if self.newest is not None and isinstance(stamp, int) != isinstance(self.newest, int):
+            found, wanted = ("whole number", "time") if isinstance(stamp, int) else ("time", "whole number")
+            raise DtypeError(
+                f"at = {shown(stamp)} is a {found}, and the ticks so far are {wanted}s, the newest "
+                f"{shown(self.newest)}; accepted: {wanted}s. Pass one, or begin a new fleet with {found}s."
+            )
+        return stamp
+
+
+def _first(at: Any, grid: Grid | None) -> Ticks:
+    """With the first tick."""
+    stamp = 0 if at is None else as_stamp(at, "at")
+    has_dates = grid is not None and grid.unit != "row"
+    if not isinstance(stamp, int) and not has_dates:
+        raise DtypeError(
+            f"at = {shown(stamp)} is a time, and the calibrators have no dates; accepted: whole numbers. Count the "
+            "ticks, or fit the calibrators with times=."
+        )
+    timed = at is not None and grid is not None and isinstance(stamp, int) != has_dates
+    (grid if timed and grid is not None else COUNTED).after(stamp, 1)  # there is a next one
+    return Ticks(1, stamp, timed)
 
 
 def _one(stamp: Any) -> Stamp:
