@@ -15,7 +15,7 @@ from ompb.floor.cards import card, facts
 from ompb.floor.names import listed
 from ompb.floor.times import Stamp, Times
 from ompb.floor.turns import Mark, Turns
-from ompb.live.asking import ASK, Asker, require_fit
+from ompb.live.asking import ASK, Asker, as_base, require_fit
 from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
 from ompb.live.placing import Place
@@ -252,5 +252,5 @@ class Stream:
             future=None if future is None else future[None],
         )
         asker = Asker(cal, self._forecaster)
-        given = base if base is ASK or base is None else [base]
+        given = base if base is ASK or base is None else as_base(base, cal)
         return asker.answer(query, given, cal.scaler) if asker.spoken(query, given)[0] else None

@@ -141,6 +141,8 @@ def test_base_forecasts_can_be_handed_in() -> None:
         handed.step(table()[40])
     with pytest.raises(ompb.errors.ShapeError, match=r"accepted: numbers of shape \(5, 4, 2\)"):
         handed.step(table()[40], base=base[:2])
+    with pytest.raises(ompb.errors.ForecasterError, match=r"^base= has inf at lead 1, channel 0, for origin 40"):
+        handed.step(table()[40], base=np.full_like(base, np.inf))
 
 
 def test_a_series_without_a_base_forecast_goes_its_own_way() -> None:

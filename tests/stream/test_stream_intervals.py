@@ -417,7 +417,7 @@ def test_answers_that_do_not_fit_the_quantiles_are_refused() -> None:
     for row in target()[: CONTEXT - 1]:
         stream.step(row)
     before = saved(stream)
-    with pytest.raises(ForecasterError, match=r"shape \(1, 4, 2\); accepted: \(1, 4, 2, 4\)"):
+    with pytest.raises(ForecasterError, match=r"base= has shape \(4, 2\); accepted: \(4, 2, 4\)"):
         stream.step(target()[CONTEXT - 1], base=np.zeros((HORIZON, CHANNELS)))
     assert saved(stream) == before
     with pytest.raises(ForecasterError, match=r"gives the quantiles \(\), and the calibrator was fitted with \(0.1"):

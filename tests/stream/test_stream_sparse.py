@@ -168,28 +168,31 @@ def test_a_base_forecast_may_be_handed_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "base",
+    ("base", "words"),
     [
-        np.zeros((HORIZON + 1, CHANNELS)),
-        np.zeros((HORIZON, CHANNELS + 1)),
-        np.zeros(HORIZON),
-        np.zeros((1, HORIZON, CHANNELS)),
-        np.full((HORIZON, CHANNELS), np.nan),
-        np.full((HORIZON, CHANNELS), np.inf),
-        np.full((HORIZON, CHANNELS), 1e160),
-        np.full((HORIZON, CHANNELS), "12"),
-        np.zeros((HORIZON, CHANNELS)) > 0,
-        np.zeros((HORIZON, CHANNELS)) + 1j,
-        "words",
-        7.0,
-        [[1.0], [1.0, 2.0]],
+        (np.zeros((HORIZON + 1, CHANNELS)), r"shape \(5, 2\); accepted: \(4, 2\) = \(horizon, C\)"),
+        (np.zeros((HORIZON, CHANNELS + 1)), r"shape \(4, 3\); accepted: \(4, 2\)"),
+        (np.zeros(HORIZON), r"shape \(4,\); accepted: \(4, 2\)"),
+        (np.zeros((1, HORIZON, CHANNELS)), r"shape \(1, 4, 2\); accepted: \(4, 2\)"),
+        (np.full((HORIZON, CHANNELS), np.nan), "nan at lead 1, channel 0, for origin 40; every value must be finite"),
+        (np.full((HORIZON, CHANNELS), np.inf), "inf at lead 1, channel 0, for origin 40; every value must be finite"),
+        (
+            np.full((HORIZON, CHANNELS), 1e160),
+            r"1e\+160 at lead 1, channel 0, for origin 40; every value must be",
+        ),
+        (np.full((HORIZON, CHANNELS), "12"), "values of dtype <U2; accepted: real numbers. Pass floats"),
+        (np.zeros((HORIZON, CHANNELS)) > 0, "values of dtype bool"),
+        (np.zeros((HORIZON, CHANNELS)) + 1j, "values of dtype complex128"),
+        ("words", "values of dtype <U5"),
+        (7.0, r"shape \(\); accepted: \(4, 2\)"),
+        ([[1.0], [1.0, 2.0]], "a list that is no array of numbers"),
     ],
     ids=lambda base: f"{type(base).__name__} {np.shape(base) if isinstance(base, np.ndarray) else base}",
 )
-def test_a_base_forecast_that_cannot_be_used_changes_nothing(base: Any) -> None:
+def test_a_base_forecast_that_cannot_be_used_changes_nothing(base: Any, words: str) -> None:
     stream = running()
     before = saved(stream)
-    with pytest.raises(ForecasterError):
+    with pytest.raises(ForecasterError, match=f"^base= has {words}"):
         stream.step(target()[40], base=base)
     assert saved(stream) == before
 

@@ -13,7 +13,7 @@ from ompb.calibrator import Calibrator
 from ompb.errors import ForecasterError, ShapeError
 from ompb.rows.scaler import Scaler
 from ompb.seam.by_id import places_of
-from ompb.seam.query import Answer, Forecaster, Query, ask, checked, quantiles_of, speaking
+from ompb.seam.query import HANDED_IN, Answer, Forecaster, Query, ask, checked, numbers, quantiles_of, speaking
 from ompb.types import Floats
 
 
@@ -66,7 +66,7 @@ class Asker:
         """What is said of all of them, checked."""
         cal = self.calibrator
         if base is not ASK:
-            return checked(base, cal.quantiles, query, cal.horizon, scaler, cal.names)
+            return checked(base, cal.quantiles, query, cal.horizon, scaler, cal.names, HANDED_IN)
         assert self.forecaster is not None  # else nothing is spoken
         if self.batched:
             return ask(self.forecaster, query, cal.horizon, scaler, cal.names)
@@ -89,11 +89,18 @@ def chosen(query: Query, places: Any) -> Query:
     return Query(query.windows[places], query.origins[places], times, future)
 
 
+def as_base(base: Any, calibrator: Calibrator) -> Floats:
+    """The base forecast of one series, handed in as (H, C) or (H, C, Q), with an axis for the series in front."""
+    found, points = numbers(base, HANDED_IN), _points(calibrator)
+    if found.shape != points:
+        axes = f"(horizon, C{', quantiles' * bool(calibrator.quantiles)})"
+        raise ForecasterError(f"{HANDED_IN.has} shape {found.shape}; accepted: {points} = {axes}.")
+    return found[None]
+
+
 def as_bases(base: Any, ids: Sequence[str], calibrator: Calibrator) -> Floats:
     """Base forecasts (S, H, C), or (S, H, C, Q), from an array or a mapping by id; NaN for series that have none."""
-    points: tuple[int, ...] = (calibrator.horizon, calibrator.channels)
-    if calibrator.quantiles:
-        points = (*points, len(calibrator.quantiles))
+    points = _points(calibrator)
     if isinstance(base, Mapping):
         full = np.full((len(ids), *points), np.nan)
         for place, (one, forecast) in zip(places_of(base, ids, "base"), base.items(), strict=True):
@@ -107,3 +114,9 @@ def as_bases(base: Any, ids: Sequence[str], calibrator: Calibrator) -> Floats:
             f"base is {found.dtype} of shape {found.shape}; accepted: numbers of shape {(len(ids), *points)}."
         )
     return found.astype(np.float64)
+
+
+def _points(calibrator: Calibrator) -> tuple[int, ...]:
+    """The shape of a base forecast."""
+    points = (calibrator.horizon, calibrator.channels)
+    return (*points, len(calibrator.quantiles)) if calibrator.quantiles else points

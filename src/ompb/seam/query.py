@@ -182,17 +182,34 @@ def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, name
     return checked(said, quantiles, query, horizon, scaler, names)
 
 
+class Speaker(NamedTuple):
+    """Whoever has answered, in the words of messages."""
+
+    has: str  # goes before what is wrong with the answer
+    remedy: str
+
+
+RETURNED = Speaker("the forecaster returned", "Return floats (n, horizon, C).")
+HANDED_IN = Speaker("base= has", "Pass floats (horizon, C).")
+
+
 def checked(
-    said: Any, quantiles: tuple[float, ...], query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]
+    said: Any,
+    quantiles: tuple[float, ...],
+    query: Query,
+    horizon: int,
+    scaler: Scaler,
+    names: tuple[str, ...],
+    speaker: Speaker = RETURNED,
 ) -> Answer:
     """What was said in answer to a query, as `ask` promises it."""
-    answer = _numbers(said)
+    answer = numbers(said, speaker)
     _require_shape(answer, (len(query.windows), horizon, len(names)), len(quantiles))
     if not quantiles:
-        _require_near(answer, query, scaler, names)
+        _require_near(answer, query, scaler, names, speaker)
         return Answer(answer, None)
     for one in np.moveaxis(answer, -1, 0):
-        _require_near(one, query, scaler, names)
+        _require_near(one, query, scaler, names, speaker)
     return Answer(np.ascontiguousarray(answer[..., quantiles.index(0.5)]), answer)
 
 
@@ -202,7 +219,7 @@ def _fail(error: Exception, asked: str, advice: str) -> NoReturn:
     raise ForecasterError(f"the forecaster failed on {asked}: {type(error).__name__}: {error}. {advice}") from error
 
 
-def _numbers(said: Any) -> Floats:
+def numbers(said: Any, speaker: Speaker) -> Floats:
     """Whatever holds real numbers as a fresh float64 array, NaN where masked."""
     if type(said) is np.ndarray and said.dtype == np.float64:  # what most forecasters return
         return np.array(said, order="C")
@@ -212,13 +229,10 @@ def _numbers(said: Any) -> Floats:
         array = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
     except Exception as error:
         raise ForecasterError(
-            f"the forecaster returned a {type(said).__name__} that is no array of numbers: {error}. Return floats "
-            "(n, horizon, C)."
+            f"{speaker.has} a {type(said).__name__} that is no array of numbers: {error}. {speaker.remedy}"
         ) from error
     if array.dtype.kind not in "iuf":
-        raise ForecasterError(
-            f"the forecaster returned values of dtype {array.dtype}; accepted: real numbers. Return floats."
-        )
+        raise ForecasterError(f"{speaker.has} values of dtype {array.dtype}; accepted: real numbers. {speaker.remedy}")
     return float64(array)
 
 
@@ -235,7 +249,7 @@ def _require_shape(answer: Floats, points: tuple[int, ...], quantiles: int) -> N
     raise ForecasterError(f"the forecaster returned shape {answer.shape}; accepted: {expected} = {axes}.{hint}")
 
 
-def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...]) -> None:
+def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...], speaker: Speaker) -> None:
     near = scaler.near(answer)
     if np.count_nonzero(near) == near.size:  # cheaper than `all`
         return
@@ -244,6 +258,6 @@ def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str
     when = "" if query.times is None else f" ({shown(query.times[place])})"
     fault = f"; every value must be within {LIMIT:g} source standard deviations of the source mean"
     raise ForecasterError(
-        f"the forecaster returned {value} at lead {lead + 1}, {in_words(names[channel])}, for origin "
+        f"{speaker.has} {value} at lead {lead + 1}, {in_words(names[channel])}, for origin "
         f"{query.origins[place]}{when}{fault if np.isfinite(value) else '; every value must be finite'}."
     )
