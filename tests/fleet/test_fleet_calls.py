@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +189,18 @@ def test_a_file_continues_a_fleet(tmp_path: Path, cal: Any) -> None:
     assert same(fleet.step(table()[40]), copy.step(table()[40]))
     with pytest.raises(FormatError, match="another calibrator"):
         ompb.Fleet.load(tmp_path / "shard", calibrator(1), last_season)
-    calibrator().stream(last_season).save(tmp_path / "stream")
-    with pytest.raises(FormatError, match="holds a stream, not a fleet"):
-        ompb.Fleet.load(tmp_path / "stream", calibrator(), last_season)
+
+
+def test_a_file_says_who_reads_it(tmp_path: Path) -> None:
+    cal, kinds = calibrator(), ("Calibrator", "Stream", "Fleet")
+    one: Any
+    for kind, one in zip(kinds, (cal, cal.stream(last_season), walked(25)), strict=True):
+        one.save(tmp_path / kind)
+    for kind, other in permutations(kinds, 2):
+        more = () if kind == "Calibrator" else (cal, last_season)
+        words = rf"{other} holds a {other.lower()}, not a {kind.lower()}; load it with ompb\.{other}\.load\(\)\.$"
+        with pytest.raises(FormatError, match=words):
+            getattr(ompb, kind).load(tmp_path / other, *more)
 
 
 def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:

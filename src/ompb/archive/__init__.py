@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ __all__ = ["VERSION", "fingerprint", "read", "write"]
 VERSION = 5
 ZIPPED = b"PK"  # how files of version 1 begin
 ALLOWANCE, GROWTH = 4096, 16  # bytes by which, and times by which, a header may be longer than that of a like value
+LOADERS = {"calibrator": "ompb.Calibrator.load()", "stream": "ompb.Stream.load()", "fleet": "ompb.Fleet.load()"}
+_KIND = re.compile(rb'\\"kind\\":\\"(\w{1,40})\\"')  # as `_text` stands in a header
 _Value = TypeVar("_Value")
 
 
@@ -64,8 +67,13 @@ def read(
         at_most: bytes; a longer file is refused before it is read.
     """
     limits = [limit for limit in (at_most, None if like is None else _longest(kind, like)) if limit is not None]
+    longest = min(limits, default=None)
     with _reading(path):
-        text, arrays = unpack(_content(path, min(limits, default=None)))
+        claimed = None if longest is None else _claimed_kind(path, longest)
+    if claimed is not None:
+        _require_kind(claimed, kind, path)
+    with _reading(path):
+        text, arrays = unpack(_content(path, longest))
         opened = parse(text)
     tree = _tree_of(opened, kind, of, path)
     with _reading(path):
@@ -102,6 +110,16 @@ def _reading(path: PathLike) -> Iterator[None]:
         raise FormatError(f"there is no file {path}; check the path, or save one first.") from error
     except (OSError, ValueError, MemoryError, RecursionError) as error:
         raise FormatError(f"{path} is not a readable ompb file ({error}); write it again with save().") from error
+
+
+def _claimed_kind(path: PathLike, longest: int) -> str | None:
+    """What a file that is too long to be read says it holds, which nobody has verified; None if it does not say so."""
+    with open(path, "rb", opener=_open_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size <= longest:
+            return None
+        said = _KIND.search(file.read(ALLOWANCE))
+    return None if said is None else said[1].decode()
 
 
 def _content(path: PathLike, at_most: int | None) -> bytes:
@@ -141,11 +159,15 @@ def _tree_of(opened: Any, kind: str, of: str, path: PathLike) -> Any:
         )
     if version < VERSION:
         raise FormatError(f"{path} was written by an earlier, unreleased version: fit and save again.")
-    if opened.get("kind") != kind:
-        held = str(opened.get("kind"))
-        raise FormatError(f"{path} holds a {held:.40}, not a {kind}; load it with the class that wrote it.")
+    _require_kind(str(opened.get("kind")), kind, path)
     if opened.keys() != {"format", "version", "kind", "of", "tree"}:
         raise FormatError(f"{path} says more or less of itself than a file of version {VERSION}; write it again.")
     if opened["of"] != of:
         raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
     return opened["tree"]
+
+
+def _require_kind(held: str, kind: str, path: PathLike) -> None:
+    if held != kind:
+        loader = LOADERS.get(held, "the class that wrote it")
+        raise FormatError(f"{path} holds a {held:.40}, not a {kind}; load it with {loader}.")
