@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import ompb
 from ompb.errors import NotFiniteError, OptionError
+from ompb.settings import PARAMETERS
 
 ROWS = np.random.default_rng(0).normal(size=(200, 2)).cumsum(axis=0)
 
@@ -126,6 +128,27 @@ def test_every_option_is_checked() -> None:
     for field in dataclasses.fields(ompb.Settings):
         with pytest.raises(OptionError, match=field.name):
             ompb.Settings.of(**{field.name: object()})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seasno": 3}, r"^unknown option 'seasno'; did you mean 'season'\? Accepted: members, .* season, "),
+        ({"gates": "shared"}, r"^unknown option 'gates'; did you mean 'gate'\? Accepted: members, "),
+        ({"zzz": 3}, r"^unknown option 'zzz'; accepted: members, .*; and to Calibrator\.fit: context, .* progress\.$"),
+    ],
+)
+def test_an_unknown_option_is_told_the_nearest_name(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        fit(**given)
+
+
+def test_a_parameter_of_fit_is_no_setting() -> None:
+    for fitting in (ompb.Calibrator.fit, ompb.calibrate):
+        parameters = inspect.signature(fitting).parameters.values()
+        assert tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY) == PARAMETERS
+    with pytest.raises(OptionError, match=r"^'season' is a parameter of Calibrator\.fit and no setting; accepted: "):
+        ompb.Settings.of(season=3)
 
 
 def test_representations_are_short() -> None:

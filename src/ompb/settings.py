@@ -28,6 +28,8 @@ from ompb.floor.shapes import LARGEST, Tagged
 MOST_DRAWS = 100
 # Warnings more often than about once in two blocks of a record would never end.
 MOST_OFTEN = 2 * BLOCK
+# What `Calibrator.fit` takes by name beside the settings.
+PARAMETERS = ("context", "horizon", "season", "unseen", "times", "future", "every", "progress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,7 @@ class Settings:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in options:
             if name not in known:
-                close = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {close[0]!r}? " if close else ""
-                raise OptionError(f"unknown option {name!r}; {hint}Accepted: {', '.join(known)}.")
+                raise _unknown(name, known)
         return cls(**options)
 
     def changed(self) -> str:
@@ -147,6 +147,19 @@ class Settings:
         return CertificateOptions(
             self.kind, self.delta, self.uniform, self.reread, self.ring, self.disagreement, self.variance_factor
         )
+
+
+def _unknown(name: str, known: list[str]) -> OptionError:
+    """The error that names what is known, the nearest of it first."""
+    if name in PARAMETERS:
+        return OptionError(
+            f"{name!r} is a parameter of Calibrator.fit and no setting; accepted: {', '.join(known)}. Pass {name}= to "
+            "Calibrator.fit by its name."
+        )
+    close = difflib.get_close_matches(name, [*known, *PARAMETERS], 1)
+    accepted = f"did you mean {close[0]!r}? Accepted" if close else "accepted"
+    beside = f"and to Calibrator.fit: {', '.join(PARAMETERS)}"
+    return OptionError(f"unknown option {name!r}; {accepted}: {', '.join(known)}; {beside}.")
 
 
 def _discounts(name: str, value: Any) -> tuple[float, ...]:
