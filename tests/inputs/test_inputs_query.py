@@ -199,6 +199,16 @@ def test_whatever_it_raises_is_the_cause(error: type[Exception]) -> None:
     assert isinstance(caught.value, OmpbError)
 
 
+def test_a_message_that_ends_in_a_full_stop_gets_no_second_one() -> None:
+    def failing(_: Floats) -> Floats:
+        raise ValueError("Pass a shorter season.")
+
+    with pytest.raises(ForecasterError, match=r"Pass a shorter season\. It must accept"):
+        asked(failing)
+    with pytest.raises(ForecasterError, match=r"inhomogeneous part\. Return floats"):
+        asked(lambda _: [[1.0], [1.0, 2.0]])
+
+
 def test_a_forecaster_that_calls_a_busy_stream_is_told_so() -> None:
     def failing(_: Floats) -> Floats:
         raise BusyError("at work")

@@ -104,6 +104,15 @@ def opened(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def unended(text: object) -> str:
+    """A text that others wrote, such as an error, without the full stop that the sentence around it brings.
+
+    >>> unended(ValueError("Too long."))
+    'Too long'
+    """
+    return str(text).rstrip().removesuffix(".")
+
+
 def _readable(label: Any) -> str:
     """A label of several levels has its levels joined; pandas pads levels with empty text."""
     return "/".join(str(level) for level in label if level != "") if isinstance(label, tuple) else str(label)

@@ -14,6 +14,7 @@ from ompb.calibrator import Calibrator
 from ompb.errors import WorkerError
 from ompb.floor import checks
 from ompb.floor.extras import extra
+from ompb.floor.names import unended
 from ompb.offline.fitting import calibrate as calibrate_here
 from ompb.ray.remote import GoneError, answer
 from ompb.rows.inputs import as_series
@@ -66,7 +67,7 @@ def _in_chunks(
     try:
         return {one: found for chunk in asked for one, found in answer(chunk).items()}
     except GoneError as error:
-        raise WorkerError(f"a task was given up by Ray: {error}. Look for what kills its workers.") from error
+        raise WorkerError(f"a task was given up by Ray: {unended(error)}. Look for what kills its workers.") from error
 
 
 def _part(value: Any, ids: Collection[Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ompb.errors import WorkerError
 from ompb.floor.extras import extra
+from ompb.floor.names import unended
 from ompb.floor.times import Stamp
 from ompb.ray.log import Block, Reader
 from ompb.ray.remote import GoneError, answer
@@ -81,8 +82,8 @@ class Hand:
             self._deaths += 1
             if self._deaths == TRIES:
                 raise WorkerError(
-                    f"a worker died {TRIES} times in a row at the ticks behind {self._received}: {error}. Look for "
-                    "what kills it: a forecaster that crashes, or memory."
+                    f"a worker died {TRIES} times in a row at the ticks behind {self._received}: {unended(error)}. "
+                    "Look for what kills it: a forecaster that crashes, or memory."
                 ) from error
             self.dismiss()
             self._engage()

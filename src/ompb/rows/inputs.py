@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
-from ompb.floor.names import in_words, names_of, numbered, order_of
+from ompb.floor.names import in_words, names_of, numbered, order_of, unended
 from ompb.floor.times import Grid, Times, as_times, regular
 from ompb.rows.frames import LONG, OneOfMany, read_frame, read_long, read_series
 from ompb.types import Floats, float64
@@ -165,7 +165,7 @@ def _floats(values: Any, what: str) -> Floats:
     try:
         array = np.ma.asanyarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except ValueError as error:  # ragged nesting
-        raise ShapeError(f"{what} is ragged: {error}. Every row needs the same number of channels.") from error
+        raise ShapeError(f"{what} is ragged: {unended(error)}. Every row needs the same number of channels.") from error
     if array.size == 0:
         raise ShapeError(f"{what} is empty (shape {array.shape}); pass at least one value.")
     if array.dtype.kind not in "iuf":

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.errors import BusyError, ForecasterError
-from ompb.floor.names import in_words
+from ompb.floor.names import in_words, unended
 from ompb.floor.times import Times, shown
 from ompb.rows.scaler import LIMIT, Scaler
 from ompb.rows.windows import Origins
@@ -216,7 +216,9 @@ def checked(
 def _fail(error: Exception, asked: str, advice: str) -> NoReturn:
     if isinstance(error, ForecasterError | BusyError):  # it has said what is wrong itself
         raise error
-    raise ForecasterError(f"the forecaster failed on {asked}: {type(error).__name__}: {error}. {advice}") from error
+    raise ForecasterError(
+        f"the forecaster failed on {asked}: {type(error).__name__}: {unended(error)}. {advice}"
+    ) from error
 
 
 def numbers(said: Any, speaker: Speaker) -> Floats:
@@ -229,7 +231,7 @@ def numbers(said: Any, speaker: Speaker) -> Floats:
         array = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
     except Exception as error:
         raise ForecasterError(
-            f"{speaker.has} a {type(said).__name__} that is no array of numbers: {error}. {speaker.remedy}"
+            f"{speaker.has} a {type(said).__name__} that is no array of numbers: {unended(error)}. {speaker.remedy}"
         ) from error
     if array.dtype.kind not in "iuf":
         raise ForecasterError(f"{speaker.has} values of dtype {array.dtype}; accepted: real numbers. {speaker.remedy}")

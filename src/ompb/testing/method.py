@@ -25,6 +25,7 @@ from ompb.bench.contract import (
 from ompb.bench.methods import make
 from ompb.bench.protocols import HONEST, Clock
 from ompb.datasets.synthetic import shifted_stream
+from ompb.floor.names import unended
 from ompb.forecasters import SeasonalProfile
 from ompb.rows.windows import fill_forward, sliding
 from ompb.types import Floats
@@ -164,7 +165,7 @@ def _require_resumed(factory: Callable[[Task], Method], world: MethodWorld, issu
     try:
         resumed = pickle.loads(pickle.dumps(made))
     except Exception as error:
-        raise AssertionError(f"the method cannot be pickled between two steps: {error}.") from error
+        raise AssertionError(f"the method cannot be pickled between two steps: {unended(error)}.") from error
     rest = _steps(resumed, shown[half:])
     _require_same(issued[half:], rest, "a pickled copy goes on in another way than the method; keep all state in it")
 
