@@ -15,6 +15,7 @@
     ├── ForecasterError       the wrapped forecaster broke its contract
     │   └── CheckError        ompb.check found one fault, which it names
     ├── BusyError             a stream that is at work was called a second time
+    ├── NoFolderError         a file was to be written into a folder that is not there
     ├── MissingExtraError     a part of the package that is not installed
     ├── AddedCodeError        a user's method, forecaster or file of them failed
     ├── WorkerError           a process that works for another died again and again
@@ -92,6 +93,10 @@ class CheckError(ForecasterError):
 
 class BusyError(OmpbError, RuntimeError):
     """A stream that is at work was called a second time: by another thread, or by its own forecaster."""
+
+
+class NoFolderError(OmpbError, FileNotFoundError):
+    """A file was to be written into a folder that is not there."""
 
 
 class MissingExtraError(OmpbError, ImportError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import signal
 import stat
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ompb.errors import OptionError
+from ompb.errors import NoFolderError, OptionError
 from ompb.floor.files import LEFTOVER, replacing, sweep
 
 SAVES, SIZE = 200, 50_000
@@ -217,9 +218,16 @@ def test_what_cannot_be_swept_does_not_stop_a_write(tmp_path: Path) -> None:
 
 def test_folders_are_made_where_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "state"
-    with pytest.raises(FileNotFoundError, match="no such folder to write in; make it first"):
+    with pytest.raises(
+        NoFolderError, match=rf"^there is no folder {path.parent} to write state in; make it first"
+    ) as told:
         put(path, b"new")
+    assert isinstance(told.value, FileNotFoundError)
+    assert str(pickle.loads(pickle.dumps(told.value))) == str(told.value)
     assert not (tmp_path / "a").exists()
+    put(tmp_path / "file", b"old")
+    with pytest.raises(NoFolderError, match=r"there is no folder .*/file to write state in"):
+        put(tmp_path / "file" / "state", b"new")
     with replacing(path, parents=True) as part:
         part.write_bytes(b"new")
     assert path.read_bytes() == b"new"

@@ -31,6 +31,7 @@ from ompb.errors import (
     FormatError,
     InputError,
     NotFiniteError,
+    OmpbError,
     OptionError,
     ShapeError,
     StaleRowError,
@@ -201,6 +202,14 @@ def test_a_file_says_who_reads_it(tmp_path: Path) -> None:
         words = rf"{other} holds a {other.lower()}, not a {kind.lower()}; load it with ompb\.{other}\.load\(\)\.$"
         with pytest.raises(FormatError, match=words):
             getattr(ompb, kind).load(tmp_path / other, *more)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    cal = calibrator()
+    for one in (cal, cal.stream(last_season), walked(3)):
+        with pytest.raises(OmpbError, match=r"there is no folder .*; make it first"):
+            one.save(tmp_path / "nowhere" / "file")
+    assert not list(tmp_path.iterdir())
 
 
 def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:

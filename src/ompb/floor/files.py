@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -12,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from ompb.errors import OptionError
+from ompb.errors import NoFolderError, OptionError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -27,7 +26,7 @@ def replacing(path: PathLike, *, parents: bool = False) -> Iterator[Path]:
     Whoever reads ``path`` meets the old content or the new one, never a mixture: not while several threads, processes
     or machines write it at once, and not after a crash. A link stays a link, and the file it leads to keeps its mode.
     After an error ``path`` is as it was; errors of the operating system pass as they are. ``parents`` makes the folder
-    where there is none.
+    where there is none, which is a `NoFolderError` otherwise.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -37,7 +36,7 @@ def replacing(path: PathLike, *, parents: bool = False) -> Iterator[Path]:
     'whole'
     """
     target = Path(os.path.realpath(path))
-    _prepare(target.parent, parents)
+    _prepare(target, parents)
     mode = _mode(target)
     # Random, not the process id: containers that share a volume all write as process 1.
     part = target.with_name(f".ompb-{os.urandom(8).hex()}.part")
@@ -62,11 +61,14 @@ def sweep(folder: Path) -> None:
                         os.unlink(entry.path)
 
 
-def _prepare(folder: Path, parents: bool) -> None:
+def _prepare(target: Path, parents: bool) -> None:
+    folder = target.parent
     if parents:
         folder.mkdir(parents=True, exist_ok=True)
     if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write in; make it first", str(folder))
+        raise NoFolderError(
+            f"there is no folder {folder} to write {target.name} in; make it first, or pass another path."
+        )
     sweep(folder)
 
 
