@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ompb.errors import OptionError
 from ompb.floor.cards import ORANGE, PURPLE, SKY, card, facts, fan, fans_legend, stacked
-from ompb.floor.names import listed
+from ompb.floor.names import counted, listed
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.times import Stamp, Times, shown
 
@@ -245,7 +245,7 @@ class Forecast:
         horizon, channels = self.mean.shape
         certified = "" if self.certificate is None else f", certificate {self.certificate.value:.3f}"
         gate = f"gate {self.gate.mean():.2f}{certified}"
-        return f"Forecast(origin {self.origin}, {horizon} leads, {channels} channels, {gate})"
+        return f"Forecast(origin {self.origin}, {counted(horizon, 'lead')}, {counted(channels, 'channel')}, {gate})"
 
     def _repr_html_(self) -> str:
         horizon, channels = self.mean.shape
@@ -264,7 +264,8 @@ class Forecast:
             for channel in range(min(channels, FANS))
         ]
         legend = fans_legend(0.8)
-        return card(f"Forecast of {horizon} leads, {channels} channels", facts(lines), *fans, legend)
+        size = f"{counted(horizon, 'lead')}, {counted(channels, 'channel')}"
+        return card(f"Forecast of {size}", facts(lines), *fans, legend)
 
     def plot(self) -> Picture:
         """A picture of the forecast with its intervals, one panel for each of the first channels.

@@ -132,6 +132,20 @@ def test_ticks_are_times_where_the_calibrator_has_them() -> None:
         fleet.put("z", taken)
 
 
+def test_a_forecast_shows_itself_in_words() -> None:
+    single = ompb.Fleet(calibrator(0, 1), last_season, ["x"])
+    out = [single.step(rows[:1]) for rows in table(channels=1)[:CONTEXT]][-1]
+    assert repr(out) == "FleetForecast(tick 5, 1 series, 4 leads, 1 channel)"
+    stream = calibrator(0, 1).stream(last_season)
+    forecast = [stream.step(row) for row in table(channels=1)[:CONTEXT, 0]][-1]
+    assert "4 leads, 1 channel, gate" in repr(forecast)
+    assert forecast is not None
+    assert "Forecast of 4 leads, 1 channel<" in forecast._repr_html_()
+    by_time = ompb.Fleet(timed_calibrator(), last_season, ["x"])
+    out = by_time.step(table()[0, :1], at=HOURS[7])
+    assert repr(out) == "FleetForecast(tick 2024-01-01T07:00:00, 1 series, 4 leads, 2 channels)"
+
+
 def test_series_come_and_go() -> None:
     fleet = walked(20, batched=False)
     streams = {one: calibrator().stream(last_season) for one in IDS}

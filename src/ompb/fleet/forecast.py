@@ -14,7 +14,8 @@ from ompb.core.certificate.certifier import Reading
 from ompb.core.record import BLOCK, often_between
 from ompb.core.warnings import NEVER, WarningState
 from ompb.errors import OptionError
-from ompb.floor.times import Stamp, Times
+from ompb.floor.names import counted
+from ompb.floor.times import Stamp, Times, shown
 from ompb.live.library import Library
 from ompb.live.outgoing import InUnits
 from ompb.rows.frames import BACKENDS
@@ -112,7 +113,8 @@ class FleetForecast:
 
     def __repr__(self) -> str:
         horizon, channels = self.mean.shape[1:]
-        return f"FleetForecast(tick {self.at}, {len(self.ids)} series, {horizon} leads, {channels} channels)"
+        size = f"{len(self.ids)} series, {counted(horizon, 'lead')}, {counted(channels, 'channel')}"
+        return f"FleetForecast(tick {shown(self.at)}, {size})"
 
     @property
     def mean(self) -> Array:
