@@ -297,6 +297,26 @@ def test_a_forecaster_that_fails_leaves_the_fleet_as_it_was() -> None:
         assert same(out, never.step(rows))
 
 
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_forecaster_that_writes_into_its_windows_does_no_harm(batched: bool) -> None:
+    """Not even into those of earlier ticks, of which its answers were a part."""
+    kept: list[Any] = []
+
+    def newest(windows: Any) -> Any:
+        return windows[:, -HORIZON:]
+
+    def spoiling(windows: Any) -> Any:
+        for old in kept:
+            old[:] = np.nan
+        windows[:, :-HORIZON] = np.nan
+        kept.append(windows)
+        return newest(windows)
+
+    spoilt, never = (ompb.Fleet(calibrator(), one, IDS, batched=batched) for one in (spoiling, newest))
+    for rows in table()[:30]:
+        assert same(spoilt.step(rows), never.step(rows))
+
+
 def test_a_fleet_at_work_is_busy() -> None:
     fleets: list[ompb.Fleet] = []
 

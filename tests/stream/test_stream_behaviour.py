@@ -148,6 +148,23 @@ def test_a_forecaster_that_writes_into_its_window_does_no_harm() -> None:
     assert all(same(ours.step(row), theirs.step(row)) for row in rows[:80])
 
 
+def test_an_answer_that_is_a_part_of_the_window_is_taken_as_it_was_given() -> None:
+    cal, _, rows = fit()
+    given: list[Floats] = []
+
+    def newest(windows: Floats) -> Floats:
+        return windows[:, -HORIZON:]
+
+    def late_vandal(windows: Floats) -> Floats:
+        for old in given:
+            old[...] = 1e9
+        given.append(windows)
+        return newest(windows)
+
+    ours, theirs = cal.stream(newest), cal.stream(late_vandal)
+    assert all(same(ours.step(row), theirs.step(row)) for row in rows[:80])
+
+
 @pytest.mark.parametrize("options", [{}, {"discounts": (0.99, 0.999), "draws": 4}, {"certificate": False}])
 def test_save_load_continue_equals_never_stopped(tmp_path: Path, options: dict[str, Any]) -> None:
     cal, forecaster, rows = fit(**options)
