@@ -11,7 +11,7 @@ import pytest
 
 import ompb.adapters
 from ompb.adapters import finding
-from ompb.errors import ForecasterError
+from ompb.errors import ForecasterError, OptionError
 
 
 def model_of(module: str, name: str = "Model") -> Any:
@@ -39,18 +39,61 @@ def test_each_library_has_its_module(package: str, adapter: str, monkeypatch: py
     asked: list[Any] = []
     module = getattr(ompb.adapters, adapter)
     assert isinstance(module, ModuleType)
-    monkeypatch.setattr(module, "wrap", lambda model, **options: asked.append((model, options)))
+
+    def wrap(model: Any, *, context: int, horizon: int, season: int) -> None:
+        asked.append((model, {"context": context, "horizon": horizon, "season": season}))
+
+    monkeypatch.setattr(module, "wrap", wrap)
     model = model_of(f"{package}.deep.inside")
     ompb.adapters.wrap(model, context=24, horizon=6, season=12)
     assert asked == [(model, {"context": 24, "horizon": 6, "season": 12})]
 
 
-def test_every_adapter_but_the_pipelines_is_found() -> None:
-    assert {*finding.ADAPTERS.values(), "pipelines"} == set(ompb.adapters.LIBRARIES)
+def test_every_adapter_is_found() -> None:
+    assert set(finding.ADAPTERS.values()) == set(ompb.adapters.LIBRARIES)
+
+
+def test_an_option_may_be_called_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the modules have an option of this name."""
+    asked: list[Any] = []
+
+    def wrap(fitted: Any, *, context: int, horizon: int, model: str) -> None:
+        asked.append((fitted, context, horizon, model))
+
+    monkeypatch.setattr(ompb.adapters.mlforecast, "wrap", wrap)
+    fitted = model_of("mlforecast.forecast")
+    ompb.adapters.wrap(fitted, context=24, horizon=6, model="trees")
+    assert asked == [(fitted, 24, 6, "trees")]
+
+
+def test_models_for_each_channel_are_of_one_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(ompb.adapters.statsforecast, "wrap", lambda model, **_: asked.append(model))
+    models = [model_of("statsforecast.models"), model_of("statsforecast.models")]
+    ompb.adapters.wrap(models, context=24, horizon=6)
+    assert asked == [models]
+
+
+def test_an_option_that_the_module_has_not_is_named() -> None:
+    with pytest.raises(OptionError, match=r"sklearn\.wrap has no option 'recursiv'; accepted: joint, recursive, newest"):
+        ompb.adapters.wrap(model_of("sklearn.linear_model"), context=24, horizon=6, recursiv=True)
+    with pytest.raises(OptionError, match="has no option 'season'; accepted: none but context and horizon"):
+        ompb.adapters.wrap(model_of("darts.models"), context=24, horizon=6, season=12)
+
+
+@pytest.mark.parametrize("package", finding.ADAPTERS)
+def test_sizes_are_whole_numbers_for_every_library(package: str) -> None:
+    with pytest.raises(OptionError, match="option context = '24'"):
+        ompb.adapters.wrap(model_of(package), context="24", horizon=6)  # type: ignore[arg-type]
+
+
+def test_a_class_is_no_model() -> None:
+    with pytest.raises(ForecasterError, match="the model is the class Ridge itself; pass a fitted instance"):
+        ompb.adapters.wrap(type(model_of("sklearn.linear_model", "Ridge")), context=24, horizon=6)
 
 
 def test_an_unknown_library_is_named() -> None:
-    with pytest.raises(ForecasterError, match="there is no adapter for ndarray of numpy; known: darts, "):
+    with pytest.raises(ForecasterError, match="there is no adapter for ndarray of numpy; known: chronos, darts, "):
         ompb.adapters.wrap(np.zeros(3), context=24, horizon=6)
 
 
