@@ -57,6 +57,11 @@ def test_forecasts_are_right_and_in_the_order_of_the_windows() -> None:
     assert error(neuralforecast.wrap(linear(), **SIZES).forecast(query), query) < 0.6
 
 
+def test_a_network_of_quantiles_without_the_median_is_refused_at_once() -> None:
+    with pytest.raises(ForecasterError, match=r"quantiles are \(0.1, 0.9\); accepted: .* 0.5 among them"):
+        neuralforecast.wrap(linear((0.1, 0.9)), **SIZES)
+
+
 def test_a_network_of_quantiles_gives_them(tmp_path: Path) -> None:
     forecaster = neuralforecast.wrap(linear((0.1, 0.5, 0.9)), **SIZES)
     assert forecaster.quantiles == (0.1, 0.5, 0.9)

@@ -49,6 +49,12 @@ def test_quantiles_follow_a_stream(tmp_path: Path) -> None:
     np.testing.assert_array_equal(said[0, :, 0], np.stack([level["lo-80"], level["mean"], level["hi-80"]], axis=-1))
 
 
+@pytest.mark.parametrize("quantiles", [(0.9, 0.1), (0.1, 0.9), 0.5, "0.5"])
+def test_quantiles_that_are_none_are_refused_at_once(quantiles: Any) -> None:
+    with pytest.raises(ForecasterError, match=r"quantiles are \(.*\); accepted: increasing numbers inside \(0, 1\)"):
+        statsforecast.wrap(smoothing(), **SIZES, quantiles=quantiles)
+
+
 def test_windows_start_at_the_phase_of_the_training_rows() -> None:
     """Forward by itself takes every window to start there, and is as wrong as can be."""
     query = windows_from(EVERY_PHASE)

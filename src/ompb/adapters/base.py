@@ -10,7 +10,7 @@ import numpy as np
 from ompb.checkup import WINDOWS, check
 from ompb.errors import ForecasterError
 from ompb.floor.checks import count
-from ompb.seam.query import Forecaster, Query
+from ompb.seam.query import Forecaster, Query, quantiles_of
 from ompb.types import Floats
 
 Levels: TypeAlias = tuple[float, ...]  # of quantiles; empty where a model gives none
@@ -30,6 +30,8 @@ class Adapter(Forecaster):
     def __post_init__(self) -> None:
         for name in ("context", "horizon"):
             object.__setattr__(self, name, count(name, getattr(self, name)))
+        if "quantiles" in self.__dataclass_fields__:
+            object.__setattr__(self, "quantiles", quantiles_of(self))
 
     def checked(self, source: Any, *, times: Any = None, future: Any = None, windows: int = WINDOWS) -> Self:
         """Itself, after `ompb.check` on a source; raises `CheckError` with the first fault that is found."""
@@ -45,6 +47,15 @@ class Adapter(Forecaster):
                 "pass the same context to wrap and to Calibrator.fit."
             )
         return query.windows
+
+
+def levels(quantiles: Any) -> Levels:
+    """Quantiles as a user writes them, one number among them, as a tuple; `Adapter` says which are accepted.
+
+    >>> levels([0.1, 0.5, 0.9]), levels(0.5)
+    ((0.1, 0.5, 0.9), (0.5,))
+    """
+    return tuple(np.atleast_1d(quantiles).tolist())
 
 
 def as_series(windows: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, Levels, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
 from ompb.floor.extras import extra
@@ -131,7 +131,7 @@ def wrap(predictor: Any, *, context: int, horizon: int, freq: str | None = None,
         horizon=horizon,
         predictor=predictor,
         freq=freq or "D",
-        quantiles=tuple(quantiles),
+        quantiles=levels(quantiles),
         uses_times=calendar,
     )
 

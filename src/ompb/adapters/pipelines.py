@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, as_series, levels, of_series
 from ompb.errors import ForecasterError
 from ompb.floor.checks import count, seed
 from ompb.floor.extras import extra
-from ompb.seam.query import Query, quantiles_of
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 BATCH = 256
@@ -73,16 +73,17 @@ def wrap(
         context=context,
         horizon=horizon,
         verb=verb,
-        quantiles=tuple(quantiles),
+        quantiles=levels(quantiles),
         longest=context if longest is None else count("longest", longest),
         batch=count("batch", batch),
         samples_seed=0 if samples and samples_seed is None else samples_seed,
     )
     if samples_seed is not None:
         seed("samples_seed", samples_seed)
-    levels = quantiles_of(found)
-    if verb == "forecast" and not set(levels) <= set(DECILES):
-        raise ForecasterError(f"the pipeline gives the deciles 0.1 .. 0.9, and quantiles={levels}; choose among them.")
+    if verb == "forecast" and not set(found.quantiles) <= set(DECILES):
+        raise ForecasterError(
+            f"the pipeline gives the deciles 0.1 .. 0.9, and quantiles={found.quantiles}; choose among them."
+        )
     return found
 
 
@@ -107,15 +108,15 @@ class Pipeline(Adapter):
 
     def _said(self, series: Floats) -> Floats:
         """Quantiles (B, horizon, Q) of series (B, context), or (B, horizon, 1)."""
-        levels = self.quantiles or (0.5,)
+        wanted = self.quantiles or (0.5,)
         with nullcontext() if self.samples_seed is None else _seeded(self.samples_seed):
             if self.verb == "predict_quantiles":
-                said = self._by_predict_quantiles(series, levels)
+                said = self._by_predict_quantiles(series, wanted)
             else:
                 said = (
-                    self._by_forecast(series, levels) if self.verb == "forecast" else self._by_predict(series, levels)
+                    self._by_forecast(series, wanted) if self.verb == "forecast" else self._by_predict(series, wanted)
                 )
-        expected = (len(series), self.horizon, len(levels))
+        expected = (len(series), self.horizon, len(wanted))
         if said.shape != expected:
             raise ForecasterError(
                 f"the pipeline's {self.verb} gave {said.shape} for {len(series)} series; accepted: {expected}, the "
@@ -123,23 +124,23 @@ class Pipeline(Adapter):
             )
         return said
 
-    def _by_predict_quantiles(self, series: Floats, levels: tuple[float, ...]) -> Floats:
+    def _by_predict_quantiles(self, series: Floats, wanted: tuple[float, ...]) -> Floats:
         said = self.pipeline.predict_quantiles(
-            _tensor(series), prediction_length=self.horizon, quantile_levels=list(levels)
+            _tensor(series), prediction_length=self.horizon, quantile_levels=list(wanted)
         )
         quantiles = said[0] if isinstance(said, tuple) else said
         if isinstance(quantiles, list):  # one tensor (1, horizon, Q) a series, of a model of many variates
             quantiles = np.concatenate([_array(one) for one in quantiles])
         return _array(quantiles)
 
-    def _by_forecast(self, series: Floats, levels: tuple[float, ...]) -> Floats:
+    def _by_forecast(self, series: Floats, wanted: tuple[float, ...]) -> Floats:
         _, deciles = self.pipeline.forecast(horizon=self.horizon, inputs=list(series.astype(np.float32)))
-        return _array(deciles)[: len(series), :, [1 + DECILES.index(level) for level in levels]]
+        return _array(deciles)[: len(series), :, [1 + DECILES.index(level) for level in wanted]]
 
-    def _by_predict(self, series: Floats, levels: tuple[float, ...]) -> Floats:
+    def _by_predict(self, series: Floats, wanted: tuple[float, ...]) -> Floats:
         said = _array(self.pipeline.predict(_tensor(series), prediction_length=self.horizon))
         if said.ndim == 3:
-            return np.moveaxis(np.quantile(said, levels, axis=1), 0, -1)
+            return np.moveaxis(np.quantile(said, wanted, axis=1), 0, -1)
         if self.quantiles:
             raise ForecasterError("the pipeline's predict gives points, not quantiles; wrap it with quantiles=().")
         return said[..., None]

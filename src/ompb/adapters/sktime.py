@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, Levels, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.phases import Phase
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
@@ -71,7 +71,7 @@ def wrap(
     if season is not None and context < 2 * season:
         raise OptionError(f"context = {context} is less than two seasons of {season} rows; pass a longer one.")
     phase = Phase.of(season or 1, times, _training_rows(model) if season else 0)
-    wrapped = Sktime(context=context, horizon=horizon, model=model, phase=phase, quantiles=tuple(quantiles))
+    wrapped = Sktime(context=context, horizon=horizon, model=model, phase=phase, quantiles=levels(quantiles))
     _require_own_window(wrapped, kind, context - (season or 1) + 1)
     return wrapped
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, Levels, as_series, of_series
+from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.phases import Phase
 from ompb.errors import ForecasterError, OptionError
 from ompb.seam.query import Query
@@ -45,10 +45,10 @@ class Statsforecast(Adapter):
         """Of one series (context,): (H,) or (H, Q)."""
         if not self.quantiles:
             return model.forward(y=series[drop:], h=self.horizon)["mean"]
-        levels = {tau: abs(200 * tau - 100) for tau in self.quantiles}  # of the interval that ends in each quantile
-        said = model.forward(y=series[drop:], h=self.horizon, level=sorted(set(levels.values()) - {0.0}))
+        widths = {tau: abs(200 * tau - 100) for tau in self.quantiles}  # of the interval that ends in each quantile
+        said = model.forward(y=series[drop:], h=self.horizon, level=sorted(set(widths.values()) - {0.0}))
         names = {
-            tau: "mean" if tau == 0.5 else f"{'lo' if tau < 0.5 else 'hi'}-{level:g}" for tau, level in levels.items()
+            tau: "mean" if tau == 0.5 else f"{'lo' if tau < 0.5 else 'hi'}-{level:g}" for tau, level in widths.items()
         }
         columns = {_plain(name): values for name, values in said.items()}
         return np.stack([columns[names[tau]] for tau in self.quantiles], axis=-1)
@@ -85,7 +85,7 @@ def wrap(
             "start where the training rows did, so pass a longer context."
         )
     phase = Phase.of(found, times)
-    return Statsforecast(context=context, horizon=horizon, models=models, phase=phase, quantiles=tuple(quantiles))
+    return Statsforecast(context=context, horizon=horizon, models=models, phase=phase, quantiles=levels(quantiles))
 
 
 def _models_of(model: Any) -> tuple[Any, ...]:

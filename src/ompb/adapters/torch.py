@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ompb.adapters.base import Adapter, as_series, of_series
+from ompb.adapters.base import Adapter, as_series, levels, of_series
 from ompb.errors import ForecasterError
 from ompb.floor.checks import choice, count
 from ompb.floor.extras import extra
-from ompb.seam.query import Query, quantiles_of
+from ompb.seam.query import Query
 from ompb.types import Floats
 
 if TYPE_CHECKING:
@@ -53,18 +53,16 @@ def wrap(
     if not isinstance(module, torch.nn.Module):
         raise ForecasterError(f"the module is a {type(module).__name__}; pass a torch.nn.Module.")
     first = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
-    found = Network(
+    return Network(
         module=module,
         context=context,
         horizon=horizon,
         layout=choice("layout", layout, get_args(Layout)),
-        quantiles=tuple(quantiles),
+        quantiles=levels(quantiles),
         batch=count("batch", batch),
         device=torch.device(first.device if device is None else device),
         dtype=first.dtype if dtype is None else dtype,
     )
-    quantiles_of(found)
-    return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
