@@ -11,7 +11,7 @@ from adapter_world import CHANNELS, CONTEXT, HORIZON, SIZES, SOURCE, STAMPS, STR
 
 import ompb
 from ompb.adapters import sklearn as adapter
-from ompb.errors import CheckError, ForecasterError
+from ompb.errors import CheckError, ForecasterError, OptionError, TooShortError
 from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 from ompb.types import Floats
@@ -99,7 +99,7 @@ def test_what_cannot_work_is_refused_at_once() -> None:
         adapter.wrap(fitted(False, True), **SIZES)
     with pytest.raises(ForecasterError, match=r"predicts 6 values for a window, and 1 .*; pass recursive=False"):
         adapter.wrap(fitted(False, False), recursive=True, **SIZES)
-    with pytest.raises(ForecasterError, match=r"predicts 6 values for a window, and 5 .*; fit it so"):
+    with pytest.raises(ForecasterError, match=r"predicts 6 values .*, and 5 .*; pass horizon=6, or fit it so"):
         adapter.wrap(fitted(False, False), context=CONTEXT, horizon=5)
 
 
@@ -130,10 +130,23 @@ def test_real_libraries_on_a_shifted_stream(name: str, frame: bool) -> None:
     check_forecaster(forecaster.checked(SOURCE), SOURCE, STREAM, **SIZES, **STAMPS)
 
 
-def test_a_real_model_that_is_not_fitted_is_refused() -> None:
-    linear = pytest.importorskip("sklearn.linear_model")
-    with pytest.raises(Exception, match="not fitted"):
-        adapter.wrap(linear.Ridge(), **SIZES)
+def test_a_design_needs_whole_sizes_and_one_window_with_its_outcome() -> None:
+    rows, targets = adapter.design(SOURCE[: CONTEXT + HORIZON, :1], **SIZES)
+    assert (rows.shape, targets.shape) == ((1, CONTEXT), (1, HORIZON))
+    with pytest.raises(TooShortError, match="the source has 29 rows, and a window and its outcome take 30"):
+        adapter.design(SOURCE[: CONTEXT + HORIZON - 1], **SIZES)
+    with pytest.raises(OptionError, match="option context = 0"):
+        adapter.design(SOURCE, context=0, horizon=HORIZON)
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("many", [False, True])
+def test_a_real_model_that_is_not_fitted_is_refused(name: str, many: bool) -> None:
+    module, kind, options, recursive = REAL[name]
+    model = getattr(pytest.importorskip(module), kind)(**options)
+    model = pytest.importorskip("sklearn.multioutput").MultiOutputRegressor(model) if many else model
+    with pytest.raises(ForecasterError, match=rf"{type(model).__name__} cannot be asked .*\. Pass a fitted"):
+        adapter.wrap(model, recursive=recursive, **SIZES)
 
 
 @pytest.mark.parametrize(("joint", "recursive"), WAYS)

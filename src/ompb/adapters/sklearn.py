@@ -26,8 +26,9 @@ import numpy as np
 from ompb.adapters.base import Adapter, as_series, of_series
 from ompb.checkup import WINDOWS
 from ompb.checkup.probe import Probe
-from ompb.errors import CheckError, ForecasterError
-from ompb.floor.checks import flag
+from ompb.errors import CheckError, ForecasterError, TooShortError
+from ompb.floor.checks import count, flag
+from ompb.floor.names import unended
 from ompb.rows.inputs import as_rows
 from ompb.rows.windows import sliding
 from ompb.seam.query import Query
@@ -81,8 +82,14 @@ def design(
     >>> rows.tolist(), targets.tolist()
     ([[0.0, 1.0, 2.0]], [[3.0, 4.0]])
     """
-    leads = 1 if recursive else horizon
-    stretches = sliding(as_rows(source, "source").values, context + leads)
+    context, leads = count("context", context), 1 if recursive else count("horizon", horizon)
+    rows_of_source = as_rows(source, "source").values
+    if len(rows_of_source) < context + leads:
+        raise TooShortError(
+            f"the source has {len(rows_of_source)} rows, and a window and its outcome take {context + leads}; pass a "
+            "longer source, or a shorter context or horizon."
+        )
+    stretches = sliding(rows_of_source, context + leads)
     stretches = stretches[np.isfinite(stretches).all(axis=(1, 2))]
     windows, outcomes = stretches[:, :context], stretches[:, context:]
     if joint:
@@ -134,7 +141,15 @@ class Regressor(Adapter):
                 "pass the context it was fitted with, or joint=True if it saw all channels of a window at once."
             )
         channels = features // self.context
-        self.forecast(Query(np.zeros((1, self.context, channels)), np.zeros(1, dtype=np.int64)))
+        try:
+            self.forecast(Query(np.zeros((1, self.context, channels)), np.zeros(1, dtype=np.int64)))
+        except ForecasterError:  # it has said what is wrong itself
+            raise
+        except Exception as error:  # each library has its own for a model that is not fitted
+            raise ForecasterError(
+                f"the {type(self.model).__name__} cannot be asked about a window of zeros: {type(error).__name__}: "
+                f"{unended(error)}. Pass a fitted regressor whose predict takes rows (m, features)."
+            ) from error
 
     def _recursive(self, windows: Floats) -> Floats:
         """One call for each lead, about all windows at once."""
@@ -153,9 +168,11 @@ class Regressor(Adapter):
         outputs, expected = said.size // len(flat), leads * channels if self.joint else leads
         if outputs != expected:
             one_row = channels if self.joint else 1
-            advice = (
-                f"pass recursive={outputs == one_row}" if outputs in (one_row, one_row * self.horizon) else "fit it so"
-            )
+            leads_given, rest = divmod(outputs, one_row)
+            if leads_given in (1, self.horizon) and not rest:
+                advice = f"pass recursive={leads_given == 1}"
+            else:
+                advice = "fit it so" if rest or not leads_given else f"pass horizon={leads_given}, or fit it so"
             raise ForecasterError(
                 f"the model predicts {outputs} values for a window, and {expected} are needed (horizon={self.horizon}, "
                 f"joint={self.joint}, recursive={self.recursive}); {advice}."
