@@ -10,7 +10,7 @@ import pytest
 from adapter_world import CHANNELS, CONTEXT, HORIZON, ROWS, SIZES, SOURCE, STAMPS, STREAM, TIMES
 
 from ompb.adapters import skforecast as adapter
-from ompb.errors import CheckError, ForecasterError
+from ompb.errors import CheckError, ForecasterError, OptionError
 from ompb.seam.query import Query
 from ompb.testing import check_forecaster
 
@@ -100,6 +100,13 @@ def test_what_cannot_work_is_refused() -> None:
     exogenous.fit(pd.Series(SOURCE[:, 0], index=index), exog=pd.Series(np.arange(ROWS) % 24, index=index, name="h"))
     with pytest.raises(ForecasterError, match="exogenous columns"):
         adapter.wrap(exogenous, **SIZES)
+    direct = ForecasterDirect(estimator=LinearRegression(), steps=HORIZON, lags=LAGS)
+    direct.fit(pd.Series(SOURCE[:, 0], index=index))
+    with pytest.raises(OptionError, match=f"horizon = 7, and the ForecasterDirect was fitted for {HORIZON} steps"):
+        adapter.wrap(direct, context=CONTEXT, horizon=7)
+    local = type("ForecasterStats", (), {"is_fitted": True})()
+    with pytest.raises(ForecasterError, match="ForecasterStats goes on from the rows"):
+        adapter.wrap(local, **SIZES)
     vector = ForecasterDirectMultiVariate(LinearRegression(), level="a", steps=HORIZON, lags=LAGS)
     vector.fit(pd.DataFrame(SOURCE, columns=["a", "b"], index=index))
     with pytest.raises(ForecasterError, match="forecasts one series of many"):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sine_world import (
     CONTEXT,
@@ -92,6 +93,20 @@ def test_a_whole_statsforecast_is_its_models() -> None:
     assert statsforecast.wrap(fitted, **SIZES).models == tuple(fitted.fitted_[:, 0])
 
 
+def test_series_that_are_sorted_by_id_must_be_so_in_the_source() -> None:
+    source = pd.DataFrame(world(2)[0], columns=["north", "east"])
+    frame = long_frame(source.to_numpy(), stamps(0, len(source))).replace({"unique_id": {"0": "north", "1": "east"}})
+    fitted = StatsForecast([AutoETS(season_length=SEASON, model="ANA")], freq="h").fit(frame)
+    forecaster = statsforecast.wrap(fitted, **SIZES)
+    assert forecaster.series == ("east", "north")
+    forecaster.checked(source[["east", "north"]])
+    with pytest.raises(
+        CheckError, match="series in the order east, north, .*, and the source has north, east"
+    ) as found:
+        forecaster.checked(source)
+    assert found.value.fault == "channel order"
+
+
 def test_a_model_without_season_keeps_its_windows() -> None:
     model = AutoARIMA(max_p=2, max_q=0, max_d=0, seasonal=False).fit(world()[0][:, 0])
     query = windows_from([3])
@@ -112,6 +127,11 @@ def test_what_cannot_be_wrapped_is_refused_at_once() -> None:
         statsforecast.wrap(WindowAverage(3), **SIZES)
     with pytest.raises(ForecasterError, match="AutoETS is not fitted"):
         statsforecast.wrap(AutoETS(season_length=SEASON), **SIZES)
+    with pytest.raises(ForecasterError, match="StatsForecast is not fitted"):
+        statsforecast.wrap(StatsForecast([AutoETS(season_length=SEASON)], freq="h"), **SIZES)
+    for season in (0, "24"):
+        with pytest.raises(OptionError, match=f"option season = {season!r} is out of range"):
+            statsforecast.wrap(smoothing(), **SIZES, season=season)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="context = 40 is less than two seasons of 24 rows"):
         statsforecast.wrap(smoothing(), context=40, horizon=HORIZON)
     with pytest.raises(ForecasterError, match="2 models for 1 channels"):

@@ -8,8 +8,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from ompb.checkup import WINDOWS, check
-from ompb.errors import ForecasterError
+from ompb.errors import CheckError, ForecasterError
 from ompb.floor.checks import count
+from ompb.rows.inputs import as_rows
 from ompb.seam.query import Forecaster, Query, quantiles_of
 from ompb.types import Floats
 
@@ -26,6 +27,7 @@ class Adapter(Forecaster):
 
     context: int
     horizon: int
+    series: tuple[str, ...] = ()  # names of those it tells apart, in its order; empty where it does not, or has none
 
     def __post_init__(self) -> None:
         for name in ("context", "horizon"):
@@ -35,6 +37,7 @@ class Adapter(Forecaster):
 
     def checked(self, source: Any, *, times: Any = None, future: Any = None, windows: int = WINDOWS) -> Self:
         """Itself, after `ompb.check` on a source; raises `CheckError` with the first fault that is found."""
+        _require_order(self.series, as_rows(source, "source", times).names)
         sizes = {"context": self.context, "horizon": self.horizon, "windows": windows}
         check(self, source, times=times, future=future, **sizes)
         return self
@@ -47,6 +50,16 @@ class Adapter(Forecaster):
                 "pass the same context to wrap and to Calibrator.fit."
             )
         return query.windows
+
+
+def _require_order(series: tuple[str, ...], channels: tuple[str, ...]) -> None:
+    """Raise if the channels are the series that a model tells apart, in another order than its own."""
+    if series != channels and sorted(series) == sorted(channels):
+        raise CheckError(
+            "channel order",
+            f"the model has its series in the order {', '.join(series)}, as its library sorts or keeps them, and the "
+            f"source has {', '.join(channels)}; pass source and rows with their channels in the model's order.",
+        )
 
 
 def levels(quantiles: Any) -> Levels:

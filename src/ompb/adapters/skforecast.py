@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, of_series
-from ompb.errors import ForecasterError
+from ompb.errors import ForecasterError, OptionError
 from ompb.floor.extras import extra
 from ompb.seam.query import Query
 from ompb.types import Floats
+
+LOCAL = ("ForecasterStats", "ForecasterSarimax")  # which know only the series they were fitted to
 
 
 def wrap(model: Any, *, context: int, horizon: int) -> Skforecast:
@@ -36,18 +38,27 @@ def wrap(model: Any, *, context: int, horizon: int) -> Skforecast:
             f"the {kind} was fitted with exogenous columns, which windows do not have; fit it without, or bring its "
             "forecasts as ompb.Recorded."
         )
+    if kind in LOCAL:
+        raise ForecasterError(
+            f"a {kind} goes on from the rows it was fitted to; use a ForecasterRecursive or ForecasterDirect, or bring "
+            "its forecasts as ompb.Recorded."
+        )
     if kind == "ForecasterDirectMultiVariate":
         raise ForecasterError(f"a {kind} forecasts one series of many; use one that forecasts all its channels.")
     if context < model.window_size:
         raise ForecasterError(
             f"context={context} is shorter than the window_size={model.window_size} of the {kind}; pass at least that."
         )
+    steps = getattr(model, "max_step", horizon)
+    if horizon > steps:
+        raise OptionError(f"horizon = {horizon}, and the {kind} was fitted for {steps} steps; pass at most that.")
     by_name = kind == "ForecasterRecursiveMultiSeries"
     coded = by_name and not (model.encoding is None and model.transformer_series is None)
     return Skforecast(
         model=model,
         context=context,
         horizon=horizon,
+        series=tuple(model.series_names_in_) if coded else (),
         by_name=by_name,
         coded=coded,
         uses_times=getattr(model, "calendar_features", None) is not None,

@@ -12,6 +12,7 @@ import numpy as np
 from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.phases import Phase
 from ompb.errors import ForecasterError, OptionError
+from ompb.floor.checks import count
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -29,17 +30,17 @@ class Statsforecast(Adapter):
         windows = self.windows_of(query)
         if not np.isfinite(windows).all():
             raise ForecasterError("a window has missing values, from which forward makes NaN; fill them first.")
-        count, _, channels = windows.shape
+        n, _, channels = windows.shape
         if len(self.models) not in (1, channels):
             raise ForecasterError(
                 f"there are {len(self.models)} models for {channels} channels; wrap one model for all of them, or one "
                 "for each in the order of the channels."
             )
         drop = np.repeat(self.phase.rows_to_drop(query), channels)
-        models = self.models * (count * channels // len(self.models))
+        models = self.models * (n * channels // len(self.models))
         asked = zip(models, as_series(windows), drop.tolist(), strict=True)
         said = [self._one(model, series, rows) for model, series, rows in asked]
-        return of_series(said, count)
+        return of_series(said, n)
 
     def _one(self, model: Any, series: Floats, drop: int) -> Any:
         """Of one series (context,): (H,) or (H, Q)."""
@@ -63,7 +64,8 @@ def wrap(
     loses as many of its first rows as it takes to start there; see `Phase` for how that is known.
 
     Args:
-        model: a fitted one for all channels, a sequence with one for each, or a fitted ``StatsForecast`` of one model.
+        model: a fitted one for all channels, a sequence with one for each, or a fitted ``StatsForecast`` of one model,
+            which sorts its series by their ids: so must the channels be, and ``checked`` compares names.
         context: rows in a window, at least two seasons.
         horizon: rows in a forecast.
         season: rows in a season; by default the model's ``season_length``.
@@ -78,18 +80,27 @@ def wrap(
     models = _models_of(model)
     for one in models:
         _require_forward(one)
-    found = season or math.lcm(*(_season_of(one) for one in models))
+    found = math.lcm(*(_season_of(one) for one in models)) if season is None else count("season", season)
     if found > 1 and context < 2 * found:
         raise OptionError(
             f"context = {context} is less than two seasons of {found} rows; windows lose up to {found - 1} rows to "
             "start where the training rows did, so pass a longer context."
         )
     phase = Phase.of(found, times)
-    return Statsforecast(context=context, horizon=horizon, models=models, phase=phase, quantiles=levels(quantiles))
+    return Statsforecast(
+        context=context,
+        horizon=horizon,
+        series=tuple(map(str, getattr(model, "uids", ()))),
+        models=models,
+        phase=phase,
+        quantiles=levels(quantiles),
+    )
 
 
 def _models_of(model: Any) -> tuple[Any, ...]:
     fitted = getattr(model, "fitted_", None)
+    if fitted is None and hasattr(model, "models"):
+        raise ForecasterError("this StatsForecast is not fitted; call fit(frame) first.")
     if fitted is None:
         return tuple(model) if isinstance(model, Sequence) else (model,)
     if fitted.shape[1] != 1:
