@@ -140,3 +140,9 @@ def test_what_cannot_be_wrapped_is_refused_at_once() -> None:
     sized = MLForecast([LinearRegression()], freq="h", lags=[1]).fit(frame, static_features=["size"])
     with pytest.raises(ForecasterError, match="static features size"):
         mlforecast.wrap(sized, **SIZES)
+    moving = MLForecast([LinearRegression()], freq="h", lags=[1]).fit(frame, static_features=[])
+    with pytest.raises(ForecasterError, match="needs the covariates size, which windows do not have"):
+        mlforecast.wrap(moving, **SIZES)
+    direct = MLForecast([LinearRegression()], freq="h", lags=[1]).fit(frame[["unique_id", "ds", "y"]], max_horizon=3)
+    with pytest.raises(OptionError, match="and the model was fitted with max_horizon=3"):
+        mlforecast.wrap(direct, **SIZES)

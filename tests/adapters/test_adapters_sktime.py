@@ -154,5 +154,18 @@ def test_what_the_user_has_is_left_as_it_was() -> None:
 def test_what_cannot_be_wrapped_is_refused_at_once() -> None:
     with pytest.raises(ForecasterError, match="NaiveForecaster is not fitted"):
         sktime.wrap(NaiveForecaster(), **SIZES)
+    direct = fitted(make_reduction(LinearRegression(), window_length=48, strategy="direct"))
+    with pytest.raises(
+        ForecasterError, match=r"cannot forecast 30 rows after a new window: ValueError.* fh=range\(1, 31\)"
+    ):
+        sktime.wrap(direct, context=CONTEXT, horizon=30)
+    with quiet():
+        both = make_reduction(LinearRegression(), window_length=48).fit(pd.DataFrame(world(2)[0]))
+    with pytest.raises(ForecasterError, match=r"cannot forecast .* rows after a new window: .* Fit it to one series"):
+        sktime.wrap(both, **SIZES)
+    with pytest.raises(ForecasterError, match="has no predict_quantiles; wrap it without quantiles"):
+        sktime.wrap(reduction(), **SIZES, quantiles=(0.1, 0.5, 0.9))
+    with pytest.raises(OptionError, match="option season = '24'"):
+        sktime.wrap(off_season(), **SIZES, season="24")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="context = 40 is less than two seasons of 24 rows"):
         sktime.wrap(off_season(), context=40, horizon=HORIZON, season=SEASON)

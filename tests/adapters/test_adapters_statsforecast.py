@@ -101,7 +101,7 @@ def test_series_that_are_sorted_by_id_must_be_so_in_the_source() -> None:
     assert forecaster.series == ("east", "north")
     forecaster.checked(source[["east", "north"]])
     with pytest.raises(
-        CheckError, match="series in the order east, north, .*, and the source has north, east"
+        CheckError, match=r"series in the order east, north, .*, and the source has north, east"
     ) as found:
         forecaster.checked(source)
     assert found.value.fault == "channel order"

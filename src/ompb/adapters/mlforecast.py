@@ -79,6 +79,15 @@ def wrap(fitted: Any, *, context: int, horizon: int, model: str | Mapping[float,
             f"the model was fitted with the static features {', '.join(extra_features)}, which windows do not have; "
             "fit it with static_features=[]."
         )
+    known = {*fitted.ts.features, *fitted.ts.static_features_}
+    asked = [name for name in fitted.ts.features_order_ if name not in known]
+    if asked:
+        raise ForecasterError(f"the model needs the covariates {', '.join(asked)}, which windows do not have.")
+    longest = fitted.ts.max_horizon
+    if longest is not None and horizon > longest:
+        raise OptionError(
+            f"horizon = {horizon}, and the model was fitted with max_horizon={longest}; pass at most that."
+        )
     columns, quantiles = _chosen(names, model)
     calendar = bool(fitted.ts.date_features)
     return Mlforecast(

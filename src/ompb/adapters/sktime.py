@@ -12,7 +12,9 @@ from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.phases import Phase
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
+from ompb.floor.checks import count
 from ompb.floor.extras import extra
+from ompb.floor.names import unended
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -68,7 +70,9 @@ def wrap(
     kind = type(model).__name__
     if not getattr(model, "is_fitted", False):
         raise ForecasterError(f"this {kind} is not fitted; call fit(y, fh=range(1, horizon + 1)) first.")
-    if season is not None and context < 2 * season:
+    if quantiles and not model.get_tag("capability:pred_int", tag_value_default=False, raise_error=False):
+        raise ForecasterError(f"{kind} has no predict_quantiles; wrap it without quantiles=.")
+    if season is not None and context < 2 * count("season", season):
         raise OptionError(f"context = {context} is less than two seasons of {season} rows; pass a longer one.")
     phase = Phase.of(season or 1, times, _training_rows(model) if season else 0)
     wrapped = Sktime(context=context, horizon=horizon, model=model, phase=phase, quantiles=levels(quantiles))
@@ -80,7 +84,7 @@ def _require_own_window(wrapped: Sktime, kind: str, rows: int) -> None:
     """Its answer must depend on its window, the shortest one too, and on nothing that came before it."""
     point = replace(wrapped, quantiles=())  # how wide its intervals are it may have learned before
     window, other, before, else_before = np.random.default_rng(0).uniform(1.0, 2.0, size=(4, rows))
-    said = point.after(window)
+    said = _tried(point, kind, window)
     if np.allclose(said, point.after(other), rtol=1e-9):
         raise ForecasterError(
             f"{kind} ignores its context: after update(update_params=False) it forecasts the same whatever came. Use "
@@ -92,6 +96,24 @@ def _require_own_window(wrapped: Sktime, kind: str, rows: int) -> None:
             f"{kind} reads rows before its window of {rows}: it would take training rows for what came before. Pass a "
             "longer context, or fit it with a shorter memory (window_length=)."
         )
+
+
+def _tried(point: Sktime, kind: str, window: Floats) -> Floats:
+    """Its first answer (H,)."""
+    try:
+        said = point.after(window)
+    except ForecasterError:  # it has said what is wrong itself
+        raise
+    except Exception as error:
+        raise ForecasterError(
+            f"{kind} cannot forecast {point.horizon} rows after a new window: {type(error).__name__}: "
+            f"{unended(error)}. Fit it to one series without X, with fh=range(1, {point.horizon + 1})."
+        ) from error
+    if said.shape != (point.horizon,):
+        raise ForecasterError(
+            f"{kind} answers with {said.size} values for {point.horizon} rows of one series; fit it to one series."
+        )
+    return said
 
 
 def _training_rows(model: Any) -> int:
