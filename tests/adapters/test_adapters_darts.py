@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from darts import TimeSeries
-from darts.models import ExponentialSmoothing, LinearRegressionModel, NaiveSeasonal, NLinearModel
+from darts.models import ExponentialSmoothing, LinearRegressionModel, NaiveEnsembleModel, NaiveSeasonal, NLinearModel
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from sine_world import CONTEXT, HORIZON, SEASON, SIZES, error, follows_a_stream, windows_from, world
 
 from ompb.adapters import darts
 from ompb.adapters.quiet import quiet
-from ompb.errors import ForecasterError, OptionError
+from ompb.errors import CheckError, ForecasterError, OptionError
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False, "enable_model_summary": False, "logger": False}
 
@@ -89,6 +90,27 @@ def test_local_models_are_refused() -> None:
             model.predict(HORIZON, series=[series(1)])
         with pytest.raises(ForecasterError, match=f"{type(model).__name__} is a local model of darts"):
             darts.wrap(model, **SIZES)
+
+
+def test_an_ensemble_is_asked_as_its_parts_are() -> None:
+    query = windows_from([0, 7])
+    parts = [LinearRegressionModel(lags=48, output_chunk_length=HORIZON) for _ in range(2)]
+    mean = darts.wrap(NaiveEnsembleModel(parts).fit(series(1)), **SIZES)
+    np.testing.assert_allclose(mean.forecast(query), darts.wrap(line(), **SIZES).forecast(query))
+    with quiet():
+        of_networks = NaiveEnsembleModel([network().untrained_model() for _ in range(2)]).fit(
+            series(1).astype(np.float32)
+        )
+    said = darts.wrap(of_networks, **SIZES).forecast(query)
+    np.testing.assert_allclose(said, darts.wrap(network(), **SIZES).forecast(query), rtol=1e-5)
+
+
+def test_channels_in_another_order_than_they_were_fitted_in_are_found_by_name() -> None:
+    table = pd.DataFrame(world(2)[0], columns=["north", "east"])
+    model = LinearRegressionModel(lags=48, output_chunk_length=HORIZON).fit(TimeSeries.from_dataframe(table))
+    forecaster = darts.wrap(model, **SIZES).checked(table)
+    with pytest.raises(CheckError, match=r"order north, east, .*, and the source has east, north"):
+        forecaster.checked(table[["east", "north"]])
 
 
 def test_what_cannot_be_wrapped_is_refused_at_once() -> None:

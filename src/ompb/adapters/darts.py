@@ -31,7 +31,7 @@ class Darts(Adapter):
         if self.together not in (1, channels):
             raise ForecasterError(
                 f"the model was fitted to series of {self.together} channels and the windows have {channels}; fit it "
-                f"to series of 1 or of {channels}."
+                "to series of one channel, or of as many as the windows have."
             )
         if self.together == 1:
             said = self._ask(as_series(windows)[..., None])[:, :, 0]
@@ -83,13 +83,22 @@ def wrap(model: Any, *, context: int, horizon: int) -> Darts:
     if context < back:
         raise OptionError(f"context = {context} is less than the {back} rows that {kind} looks back; pass as many.")
     quantiles = _quantiles(model, horizon)
+    one = model.training_series  # None if it was fitted to several
     return Darts(
-        context=context, horizon=horizon, model=model, together=together, dtype=_dtype(model), quantiles=quantiles
+        context=context,
+        horizon=horizon,
+        series=tuple(map(str, one.components)) if together > 1 and one is not None else (),
+        model=model,
+        together=together,
+        dtype=_dtype(model),
+        quantiles=quantiles,
     )
 
 
 def _channels(model: Any) -> int:
-    """Of the series that it was fitted to."""
+    """Of the series that it was fitted to; those of an ensemble are alike."""
+    if getattr(model, "forecasting_models", None):
+        return _channels(model.forecasting_models[0])
     sizes, shapes = (
         getattr(model, "input_dim", None),
         getattr(getattr(model, "model", None), "train_sample_shape", None),
@@ -102,7 +111,10 @@ def _channels(model: Any) -> int:
 
 
 def _dtype(model: Any) -> str:
-    """Of a network's weights; float64 for what is none."""
+    """Of a network's weights, or of those of the first network in an ensemble; float64 for what is none."""
+    for part in getattr(model, "forecasting_models", ()):
+        if _dtype(part) != "float64":
+            return _dtype(part)
     return str(getattr(getattr(model, "model", None), "dtype", "float64")).removeprefix("torch.")
 
 
