@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from neuralforecast import NeuralForecast
-from neuralforecast.losses.pytorch import MQLoss
+from neuralforecast.losses.pytorch import DistributionLoss, MQLoss
 from neuralforecast.models import NLinear, TSMixer
 from sine_world import (
     CONTEXT,
@@ -24,7 +25,7 @@ from sine_world import (
 
 from ompb.adapters import as_series, neuralforecast
 from ompb.adapters.quiet import quiet
-from ompb.errors import ForecasterError, OptionError
+from ompb.errors import CheckError, ForecasterError, OptionError
 
 TRAINING = {"h": HORIZON, "input_size": 48, "accelerator": "cpu", "logger": False, "enable_progress_bar": False}
 
@@ -69,6 +70,22 @@ def test_a_network_of_quantiles_gives_them(tmp_path: Path) -> None:
     assert said.shape == (2, HORIZON, 1, 3)
     assert (said[..., 0] < said[..., 2]).all()
     follows_a_stream(forecaster, 1, tmp_path)
+
+
+def test_a_network_that_draws_samples_answers_each_window_alike() -> None:
+    loss = DistributionLoss("Normal", level=[80], num_samples=20)
+    drawn = neuralforecast.wrap(trained(NLinear(**TRAINING, max_steps=20, val_check_steps=20, loss=loss), 1), **SIZES)
+    assert drawn.quantiles == (0.1, 0.5, 0.9)
+    together = drawn.forecast(windows_from([0, 7, 20]))
+    for place, start in enumerate([0, 7, 20]):
+        np.testing.assert_allclose(drawn.forecast(windows_from([start]))[0], together[place], rtol=1e-5)
+
+
+def test_series_that_are_sorted_by_id_must_be_so_in_the_source() -> None:
+    forecaster = neuralforecast.wrap(mixer(), **SIZES)
+    table = pd.DataFrame(world(2)[0], columns=["1", "0"])
+    with pytest.raises(CheckError, match=r"order 0, 1, .*, and the source has 1, 0"):
+        forecaster.checked(table)
 
 
 def test_a_context_too_short_is_refused() -> None:
@@ -116,6 +133,8 @@ def test_what_the_user_has_is_left_as_it_was() -> None:
 def test_what_cannot_be_wrapped_is_refused_at_once() -> None:
     with pytest.raises(ForecasterError, match="NeuralForecast is not fitted"):
         neuralforecast.wrap(NeuralForecast([NLinear(**TRAINING)], freq="h"), **SIZES)
+    with pytest.raises(ForecasterError, match="NLinear is a network by itself; pass the NeuralForecast"):
+        neuralforecast.wrap(NLinear(**TRAINING), **SIZES)
     with pytest.raises(OptionError, match="horizon = 7, and NLinear was trained for 6"):
         neuralforecast.wrap(linear(), context=CONTEXT, horizon=7)
     with pytest.raises(OptionError, match="model = 'NHITS'; accepted: one of NLinear"):

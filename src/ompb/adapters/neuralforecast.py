@@ -27,6 +27,7 @@ class Neuralforecast(Adapter):
     fitted: Any  # of one silent model
     columns: list[str]  # of the answer: one, or one for each quantile
     together: int  # channels that the network takes together; 0 if it takes single series
+    drawn: bool = False  # whether it draws samples of its forecasts
     quantiles: Levels = ()
 
     def forecast(self, query: Query) -> Floats:
@@ -38,10 +39,16 @@ class Neuralforecast(Adapter):
                 f"the network takes {self.together} series together and the windows have {channels} channels; fit it "
                 "to as many series as there are channels."
             )
-        # several windows in one call would be series that belong together
-        parts = np.split(windows, len(windows)) if self.together else [windows]
-        values = of_series(np.concatenate([self._ask(as_series(part)) for part in parts]), len(windows))
+        series = as_series(windows)
+        said = np.concatenate([self._ask(part) for part in np.split(series, len(series) // self._at_once(series))])
+        values = of_series(said, len(windows))
         return values if self.quantiles else np.asarray(values[..., 0])
+
+    def _at_once(self, series: Floats) -> int:
+        """How many of the series go into one call."""
+        if self.together:
+            return self.together  # several windows would be series that belong together
+        return 1 if self.drawn else len(series)  # the draws of one would depend on how many come before it
 
     def _ask(self, series: Floats) -> Floats:
         """Of N series (N, context): (N, H, names)."""
@@ -68,6 +75,11 @@ def wrap(fitted: Any, *, context: int, horizon: int, model: str | None = None) -
         fitted.fit(frame)
         forecaster = ompb.adapters.neuralforecast.wrap(fitted, context=96, horizon=24)
     """
+    if not hasattr(fitted, "models"):
+        raise ForecasterError(
+            f"{type(fitted).__name__} is a network by itself; pass the NeuralForecast([network], freq=...) that it was "
+            "fitted in."
+        )
     if not getattr(fitted, "_fitted", False):
         raise ForecasterError("this NeuralForecast is not fitted; call fit(frame) first.")
     network = _network(fitted, model)
@@ -87,8 +99,10 @@ def wrap(fitted: Any, *, context: int, horizon: int, model: str | None = None) -
         context=context,
         horizon=horizon,
         fitted=_alone_and_silent(fitted, network),
+        series=tuple(map(str, fitted.uids)) if network.MULTIVARIATE else (),
         columns=columns,
         together=network.n_series if network.MULTIVARIATE else 0,
+        drawn=network.loss.is_distribution_output,
         quantiles=quantiles,
     )
 
