@@ -114,6 +114,16 @@ def test_a_model_without_season_keeps_its_windows() -> None:
     np.testing.assert_array_equal(said[0, :, 0], model.forward(y=query.windows[0, :, 0], h=HORIZON)["mean"])
 
 
+def test_times_that_do_not_go_with_the_training_rows_are_told() -> None:
+    query = windows_from([0], timed=True)
+    numbered = statsforecast.wrap(smoothing(), **SIZES, times=np.arange(SOURCE_ROWS))
+    with pytest.raises(ForecasterError, match=r"begin at 0 and a window ends at 20.*: one is a date and one a number"):
+        numbered.forecast(query)
+    every_other_hour = statsforecast.wrap(smoothing(), **SIZES, times=stamps(0, 2 * SOURCE_ROWS)[::2])
+    with pytest.raises(ForecasterError, match=r"not on the steps of 2:00:00 of the training rows: .* is off the grid"):
+        every_other_hour.forecast(windows_from([0, 1], timed=True))
+
+
 def test_a_hole_in_a_window_is_refused() -> None:
     query = windows_from([0])
     query.windows[0, 30] = np.nan

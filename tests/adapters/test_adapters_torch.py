@@ -117,6 +117,15 @@ def test_what_cannot_work_is_refused() -> None:
         adapter.wrap(Net(), layout="c n l", **SIZES)  # type: ignore[arg-type]
     with pytest.raises(ForecasterError, match="quantiles are"):
         adapter.wrap(Net(), quantiles=(0.5, 0.1), **SIZES)
+    with pytest.raises(OptionError, match="dtype = 'float32' is no type of torch"):
+        adapter.wrap(Net(), dtype="float32", **SIZES)
+    with pytest.raises(OptionError, match="device = 'tpu9' is none of torch"):
+        adapter.wrap(Net(), device="tpu9", **SIZES)
+    of_one_channel = torch.nn.Linear(CONTEXT, HORIZON)
+    with pytest.raises(
+        ForecasterError, match=r"failed on windows .* in the layout 'n l c': RuntimeError: .* one of n l c"
+    ):
+        adapter.wrap(of_one_channel, **SIZES).forecast(QUERY)
     lstm = torch.nn.LSTM(CHANNELS, CHANNELS, batch_first=True)
     with pytest.raises(ForecasterError, match="returned a tuple"):
         adapter.wrap(lstm, **SIZES).forecast(QUERY)

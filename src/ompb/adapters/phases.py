@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.errors import ForecasterError
-from ompb.floor.times import Grid, Stamp, as_times
+from ompb.errors import ForecasterError, TimeOrderError
+from ompb.floor.names import unended
+from ompb.floor.times import Grid, Stamp, as_times, shown
 from ompb.seam.query import Query
 
 
@@ -54,4 +55,16 @@ class Phase:
                 "the phase of a window is known by its time, and this one has none; pass times= to Calibrator.fit and "
                 "at= with every row, or wrap the model without times=."
             )
-        return self.grid.places(np.concatenate([np.asarray([self.first], dtype=query.times.dtype), query.times]))[1:]
+        first = np.asarray([self.first])
+        if first.dtype.kind != query.times.dtype.kind:
+            raise ForecasterError(
+                f"the training rows begin at {shown(first[0])} and a window ends at {shown(query.times[0])}: one is a "
+                "date and one a number. Pass times of one kind to wrap, to Calibrator.fit and with every row."
+            )
+        try:
+            return self.grid.places(np.concatenate([first.astype(query.times.dtype), query.times]))[1:]
+        except TimeOrderError as error:
+            raise ForecasterError(
+                f"the times of the windows are not on the steps of {self.grid} of the training rows: {unended(error)}. "
+                "Pass the true times of the training rows to wrap."
+            ) from error

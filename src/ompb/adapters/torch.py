@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from ompb.adapters.base import Adapter, as_series, levels, of_series
-from ompb.errors import ForecasterError
+from ompb.errors import ForecasterError, OptionError
 from ompb.floor.checks import choice, count
 from ompb.floor.extras import extra
+from ompb.floor.names import unended
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -52,6 +53,8 @@ def wrap(
         import torch
     if not isinstance(module, torch.nn.Module):
         raise ForecasterError(f"the module is a {type(module).__name__}; pass a torch.nn.Module.")
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise OptionError(f"option dtype = {dtype!r} is no type of torch; pass one, such as torch.float32.")
     first = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
     return Network(
         module=module,
@@ -60,7 +63,7 @@ def wrap(
         layout=choice("layout", layout, get_args(Layout)),
         quantiles=levels(quantiles),
         batch=count("batch", batch),
-        device=torch.device(first.device if device is None else device),
+        device=_device(first.device if device is None else device),
         dtype=first.dtype if dtype is None else dtype,
     )
 
@@ -92,7 +95,7 @@ class Network(Adapter):
         import torch
 
         tensor = torch.tensor(np.ascontiguousarray(windows), dtype=self.dtype, device=self.device)
-        said: Any = self.module(tensor)
+        said: Any = self._answer(tensor)
         if not isinstance(said, torch.Tensor):
             raise ForecasterError(
                 f"the module returned a {type(said).__name__}; wrap one whose forward returns the forecasts alone."
@@ -104,6 +107,25 @@ class Network(Adapter):
                 f"{self.layout!r} it must have {axes} axes: choose another layout, or reshape in the module."
             )
         return said.to("cpu", torch.float64).numpy()
+
+    def _answer(self, tensor: torch.Tensor) -> Any:
+        try:
+            return self.module(tensor)
+        except Exception as error:
+            raise ForecasterError(
+                f"the module failed on windows {tuple(tensor.shape)} in the layout {self.layout!r}: "
+                f"{type(error).__name__}: {unended(error)}. Wrap it with the layout that it takes, one of "
+                f"{', '.join(get_args(Layout))}, and with the context that it was trained for."
+            ) from error
+
+
+def _device(device: Any) -> torch.device:
+    import torch
+
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise OptionError(f'option device = {device!r} is none of torch; pass one, such as "cpu" or "cuda".') from error
 
 
 @contextmanager
