@@ -105,8 +105,16 @@ def test_a_good_forecaster_passes(name: str) -> None:
 def test_no_false_alarm_whatever_the_noise_and_the_season(noise: float, season: int) -> None:
     rng = np.random.default_rng(season)
     rows = 3 * np.sin(2 * np.pi * np.arange(ROWS) / season)[:, None] + noise * rng.normal(size=(ROWS, 1))
-    for forecaster in (ompb.Ridge.fit(rows, CONTEXT, HORIZON), naive, drift, ompb.SeasonalProfile(HORIZON, season)):
+    for forecaster in (ompb.Ridge.fit(rows, CONTEXT, HORIZON), drift, ompb.SeasonalProfile(HORIZON, season)):
         ompb.check(forecaster, rows, season=season, **SIZES)
+
+
+def test_a_season_of_another_length_puts_leads_out_of_order() -> None:
+    """Repeating 12 rows of a season of 7 is two rows late; of a season of 2, or of pure noise, it is not."""
+    rows = [3 * np.sin(2 * np.pi * np.arange(ROWS) / season + 1)[:, None] for season in (7, 2)]
+    assert fault_of(naive, rows[0]) == "lead order"
+    for other in (rows[1], np.random.default_rng(0).normal(size=(ROWS, 1))):
+        ompb.check(naive, other, season=None, **SIZES)
 
 
 def test_no_false_alarm_on_a_walk_and_with_holes() -> None:
@@ -361,8 +369,43 @@ def test_a_short_source_is_refused() -> None:
         ompb.check(naive, SOURCE[: CONTEXT + HORIZON], **SIZES)
 
 
-def test_few_windows_leave_the_phase_out() -> None:
-    assert ompb.check(naive, SOURCE, windows=5, **SIZES).left_out == ("phase (fewer than 24 windows)",)
+def test_few_windows_leave_phase_and_leads_out() -> None:
+    left_out = ("phase (fewer than 24 windows)", "lead order (fewer than 24 windows)")
+    assert ompb.check(naive, SOURCE, windows=5, **SIZES).left_out == left_out
+
+
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [(-1, "1 earlier"), (1, "1 later"), (2, "2 later"), (None, "in reverse order")],
+)
+def test_lead_order(moved: int | None, told: str) -> None:
+    """The last season, some rows off, or the other way round."""
+
+    def misplaced(windows: Floats) -> Floats:
+        if moved is None:
+            return naive(windows)[:, ::-1]
+        return windows[:, CONTEXT - SEASON + moved :][:, np.arange(HORIZON) % (SEASON - max(moved, 0))]
+
+    assert fault_of(misplaced) == "lead order"
+    with pytest.raises(CheckError, match=f"fit the rows {told} "):
+        ompb.check(misplaced, SOURCE, **SIZES)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 4, 8, 24])
+@pytest.mark.parametrize("noise", [0.0, 0.2, 5.0])
+def test_a_model_that_is_merely_slow_has_its_leads_in_order(horizon: int, noise: float) -> None:
+    """The last row, and the mean of the window, on a season and on a random walk."""
+    walk = np.random.default_rng(1).normal(size=(ROWS, 2)).cumsum(axis=0)
+
+    def last(windows: Floats) -> Floats:
+        return np.repeat(windows[:, -1:], horizon, axis=1)
+
+    def mean(windows: Floats) -> Floats:
+        return np.repeat(windows.mean(axis=1, keepdims=True), horizon, axis=1)
+
+    for rows in (seasonal_rows(noise), walk + noise * SOURCE):
+        for slow in (last, mean):
+            ompb.check(slow, rows, context=CONTEXT, horizon=horizon, season=None)
 
 
 def test_every_fault_has_a_toy() -> None:

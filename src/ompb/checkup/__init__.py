@@ -14,6 +14,7 @@ blind         the answers do not depend on the windows
 dead channel  the answers depend on the windows in all channels but some
 times         the answers do not depend on the times, or there are none, though it says that it uses them
 scale         the answers are not in the units of the source, or far off it
+lead order    the answers fit other rows far better than those they are said to be of
 phase         the season is in place only in windows that start where the training rows started
 ============= ==========================================================================================
 
@@ -32,7 +33,7 @@ from ompb.seam.query import AnyForecaster
 WINDOWS = 48
 FAULTS = (
     "training", "gradient", "changes input", "keeps input", "random", "batch", "constant", "blind",
-    "dead channel", "times", "scale", "phase",
+    "dead channel", "times", "scale", "lead order", "phase",
 )  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def check(
     Traceback (most recent call last):
     ompb.errors.CheckError: the forecaster gives one and the same answer...
     """
-    from ompb.checkup import agreement, conduct, response  # when asked for: `import ompb` stays fast
+    from ompb.checkup import agreement, conduct, leads, response  # when asked for: `import ompb` stays fast
     from ompb.checkup.probe import Probe
 
     probe = Probe.of(
@@ -102,5 +103,5 @@ def check(
     response.require_times(probe)
     conduct.look(probe)
     response.look(probe)
-    left_out = agreement.look(probe)
+    left_out = agreement.look(probe) + leads.look(probe)
     return Checkup(len(probe.origins), left_out, len(probe.origins) / probe.seconds)
