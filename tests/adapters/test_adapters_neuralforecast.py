@@ -106,7 +106,7 @@ def test_a_network_of_all_series_takes_one_window_a_call(tmp_path: Path) -> None
         mixer().predict(df=long_frame(as_series(windows).T, stamps(0, CONTEXT)))
     forecaster = neuralforecast.wrap(mixer(), **SIZES)
     follows_a_stream(forecaster, 2, tmp_path, every=30)
-    with pytest.raises(ForecasterError, match="takes 2 series together and the windows have 1 channels"):
+    with pytest.raises(ForecasterError, match="takes 2 series together and the windows have 1 channel;"):
         forecaster.forecast(windows_from([0]))
 
 

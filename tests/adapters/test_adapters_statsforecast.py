@@ -144,5 +144,5 @@ def test_what_cannot_be_wrapped_is_refused_at_once() -> None:
             statsforecast.wrap(smoothing(), **SIZES, season=season)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="context = 40 is less than two seasons of 24 rows"):
         statsforecast.wrap(smoothing(), context=40, horizon=HORIZON)
-    with pytest.raises(ForecasterError, match="2 models for 1 channels"):
+    with pytest.raises(ForecasterError, match="2 models for 1 channel;"):
         statsforecast.wrap([smoothing()] * 2, **SIZES).forecast(windows_from([0]))

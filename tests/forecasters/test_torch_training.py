@@ -259,7 +259,7 @@ def test_no_windows_give_no_forecasts(source: Floats) -> None:
 
 
 def test_bad_data_is_named(source: Floats) -> None:
-    with pytest.raises(ShapeError, match="source has 1 channels; pass 2, as the backbone expects"):
+    with pytest.raises(ShapeError, match="source has 1 channel; pass 2, as the backbone expects"):
         train(config(), source[:, :1], TRAINING)
     with pytest.raises(DtypeError, match="accepted: real numbers"):
         train(config(), [["a", "b"]], TRAINING)

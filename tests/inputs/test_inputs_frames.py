@@ -282,7 +282,7 @@ def test_numbered_channels_count_by_place() -> None:
     ("columns", "words"),
     [
         (["a", "c"], "without b and with c"),
-        (["a"], r"1 channels; accepted: 2 \(a, b\), in any order. It comes without b;"),
+        (["a"], r"1 channel; accepted: 2 \(a, b\), in any order. It comes without b;"),
         (["a", "b", "c"], "3 channels; .* It comes with c;"),
     ],
 )

@@ -155,7 +155,7 @@ def test_backtest_wants_the_channels_of_the_source() -> None:
     cal = fit(source=pd.DataFrame(SOURCE, columns=["a", "b"]))
     with pytest.raises(errors.ShapeError, match="without b and with c"):
         ompb.backtest(cal, profile, frame.rename(columns={"b": "c"}))
-    with pytest.raises(errors.ShapeError, match=r"1 channels; accepted: 2 \(a, b\)"):
+    with pytest.raises(errors.ShapeError, match=r"1 channel; accepted: 2 \(a, b\)"):
         ompb.backtest(cal, profile, TARGET[:, :1])
     named, by_place = ompb.backtest(cal, profile, frame), ompb.backtest(cal, profile, TARGET)
     np.testing.assert_array_equal(named.mean, by_place.mean)

@@ -13,6 +13,7 @@ from ompb.adapters.base import Adapter, Levels, as_series, of_series
 from ompb.adapters.nixtla import any_stamps, in_order, long_frame
 from ompb.adapters.quiet import quiet
 from ompb.errors import ForecasterError, OptionError
+from ompb.floor.names import counted
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -36,8 +37,8 @@ class Neuralforecast(Adapter):
         channels = windows.shape[2]
         if self.together and channels != self.together:
             raise ForecasterError(
-                f"the network takes {self.together} series together and the windows have {channels} channels; fit it "
-                "to as many series as there are channels."
+                f"the network takes {self.together} series together and the windows have "
+                f"{counted(channels, 'channel')}; fit it to as many series as there are channels."
             )
         series = as_series(windows)
         said = np.concatenate([self._ask(part) for part in np.split(series, len(series) // self._at_once(series))])

@@ -13,6 +13,7 @@ from ompb.adapters.base import Adapter, Levels, as_series, levels, of_series
 from ompb.adapters.phases import Phase
 from ompb.errors import ForecasterError, OptionError
 from ompb.floor.checks import count
+from ompb.floor.names import counted
 from ompb.seam.query import Query
 from ompb.types import Floats
 
@@ -33,8 +34,8 @@ class Statsforecast(Adapter):
         n, _, channels = windows.shape
         if len(self.models) not in (1, channels):
             raise ForecasterError(
-                f"there are {len(self.models)} models for {channels} channels; wrap one model for all of them, or one "
-                "for each in the order of the channels."
+                f"there are {len(self.models)} models for {counted(channels, 'channel')}; wrap one model for all of "
+                "them, or one for each in the order of the channels."
             )
         drop = np.repeat(self.phase.rows_to_drop(query), channels)
         models = self.models * (n * channels // len(self.models))

@@ -48,8 +48,8 @@ def order_of(found: tuple[str, ...], names: tuple[str, ...], what: str) -> list[
     foreign = [name for name in found if name not in names]
     differences = [f"{word} {listed(those)}" for word, those in (("without", absent), ("with", foreign)) if those]
     raise ShapeError(
-        f"{what} has {len(found)} channels; accepted: {len(names)} ({listed(names)}), in any order. It comes "
-        f"{' and '.join(differences)}; rename, add or drop columns."
+        f"{what} has {counted(len(found), 'channel')}; accepted: {len(names)} ({listed(names)}), in any order. It "
+        f"comes {' and '.join(differences)}; rename, add or drop columns."
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ompb.errors import ShapeError
 from ompb.floor.extras import extra
+from ompb.floor.names import counted
 from ompb.metrics.point import aligned, known_mean, require_no_infinity
 from ompb.rows.scaler import Scaler
 from ompb.types import Floats
@@ -183,7 +184,7 @@ def _known(x: ArrayLike, y: ArrayLike, *, flat: bool) -> tuple[Floats, Floats]:
         raise ShapeError(f"x has shape {first.shape} and y {second.shape}; pass {accepted}.")
     if first.shape[1:] != second.shape[1:]:
         raise ShapeError(
-            f"x has {first.shape[1]} channels and y {second.shape[1]}; pass the common ones, in one order."
+            f"x has {counted(first.shape[1], 'channel')} and y {second.shape[1]}; pass the common ones, in one order."
         )
     require_no_infinity("x", first)
     require_no_infinity("y", second)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ompb.floor.names import counted
 from ompb.floor.shapes import Shape
 from ompb.types import Floats
 
@@ -39,7 +40,7 @@ class Scaler:
             self.centre.flags.writeable = self.scale.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"Scaler(of {self.centre.shape[-1]} channels)"
+        return f"Scaler(of {counted(self.centre.shape[-1], 'channel')})"
 
     @classmethod
     def fit(cls, rows: Any) -> Scaler:

@@ -68,7 +68,7 @@ def study(
     >>> load = np.sin(np.arange(400) / 2)[:, None] + np.random.default_rng(0).normal(0, 0.1, (400, 1))
     >>> result = study(load, source_end=300, context=24, horizon=4, season=None)
     >>> result
-    Study('data, followed by ompb': 100 forecasts of 4 leads, 1 channels; phases: target)
+    Study('data, followed by ompb': 100 forecasts of 4 leads, 1 channel; phases: target)
     >>> [line.name for line in result.scores()["target"]]
     ['bare forecaster', 'last value', 'running bias', 'copied residual', 'ompb']
     """

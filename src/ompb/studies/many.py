@@ -68,7 +68,7 @@ def study_each(
     >>> waves = {name: np.sin(np.arange(400) / pace)[:, None] for pace, name in enumerate(("brisk", "calm"), start=2)}
     >>> found = study_each({**waves, "new": waves["calm"][:9]}, source_end=300, context=24, horizon=4, season=None)
     >>> found["calm"]
-    Study('calm, followed by ompb': 100 forecasts of 4 leads, 1 channels; phases: target)
+    Study('calm, followed by ompb': 100 forecasts of 4 leads, 1 channel; phases: target)
     >>> found
     Studies('2 series, followed by ompb': 2 series, 1 left out)
     """

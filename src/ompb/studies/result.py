@@ -11,6 +11,7 @@ from ompb.backtest import BARE, OMPB, Run
 from ompb.bench.compare import run_references
 from ompb.calibrator import Calibrator
 from ompb.episodes import Episode
+from ompb.floor.names import counted
 from ompb.floor.times import Times
 from ompb.rows.phases import Phase
 from ompb.studies.scores import PhaseScores, score_phase
@@ -63,7 +64,8 @@ class Study:
     def __repr__(self) -> str:
         count, horizon, channels = self.run.mean.shape
         phases = ", ".join(phase.name for phase in self.phases)
-        return f"Study({self.title!r}: {count} forecasts of {horizon} leads, {channels} channels; phases: {phases})"
+        size = f"{counted(count, 'forecast')} of {counted(horizon, 'lead')}, {counted(channels, 'channel')}"
+        return f"Study({self.title!r}: {size}; phases: {phases})"
 
     @property
     def calibrator(self) -> Calibrator:

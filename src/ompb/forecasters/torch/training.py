@@ -18,6 +18,7 @@ from torch.nn.functional import mse_loss
 
 from ompb.errors import ForecasterError, FormatError, ShapeError, TooShortError
 from ompb.floor.files import PathLike
+from ompb.floor.names import counted
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
@@ -70,7 +71,9 @@ def train_again(
 def _rows_for(config: BackboneConfig, source: Any) -> Floats:
     rows = as_rows(source, "source").values
     if rows.shape[1] != config.channels:
-        raise ShapeError(f"source has {rows.shape[1]} channels; pass {config.channels}, as the backbone expects.")
+        raise ShapeError(
+            f"source has {counted(rows.shape[1], 'channel')}; pass {config.channels}, as the backbone expects."
+        )
     return rows
 
 
