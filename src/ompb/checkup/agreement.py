@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ompb.checkup.probe import Probe
+from ompb.checkup.probe import FEWEST, Probe
 from ompb.errors import CheckError
 from ompb.floor.names import in_words
 from ompb.types import Floats
@@ -32,7 +32,6 @@ STANDARDISED = 2.0  # errors of the last row that are too many if other units ha
 SMALLEST = 0.05  # error of the last row that counts, in source standard deviations
 OUT_OF_PHASE = 0.8  # a correlation r(b) that means the profile, and not just any shape
 SWING = 0.7  # share of the profile's size that the season of the forecasts must have, or the other way round
-FEWEST = 24  # windows, for that
 TINY = 1e-300
 PHASES = 3  # at which windows must start, for that
 

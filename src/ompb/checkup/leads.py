@@ -16,11 +16,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ompb.checkup.probe import Probe
+from ompb.checkup.probe import FEWEST, Probe
 from ompb.errors import CheckError
 from ompb.types import Floats
 
-FEWEST = 24  # windows, for that
 MUCH = 4.0  # times that other rows fit better
 SMALLEST = 0.05**2  # mean squared error that counts, in source variances
 

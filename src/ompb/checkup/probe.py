@@ -19,6 +19,7 @@ from ompb.seam.sources import Source
 from ompb.types import Floats
 
 FEW = 8  # windows asked about again and again
+FEWEST = 24  # windows from which a shape, or an order, that is not there is told from chance
 GOLDEN = (5**0.5 - 1) / 2  # steps of this share of the whole meet every part and every phase of it evenly
 # Answers that differ by less are the same: the rounding of a network in float32, in source standard deviations and
 # in shares of the value.

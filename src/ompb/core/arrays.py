@@ -149,11 +149,9 @@ def with_rows_added(values: Array, *parts: Array) -> Array:
     >>> with_rows_added(np.zeros((1, 3, 1)), np.ones((1, 1, 1)), np.full((1, 1, 1), 2.0)).ravel()
     array([1., 2., 0.])
     """
-    if type(values) is not np.ndarray and namespace(values).compiler.is_compiling():
+    if type(values) is not np.ndarray and (xp := namespace(values)).compiler.is_compiling():
         rest = int(values.shape[1]) - sum(int(part.shape[1]) for part in parts)
-        return values + namespace(values).concat(
-            [*parts, zeros(values, values.shape[0], rest, values.shape[2])], axis=1
-        )
+        return values + xp.concat([*parts, zeros(values, values.shape[0], rest, values.shape[2])], axis=1)
     first = 0
     for part in parts:
         last = first + part.shape[1]
