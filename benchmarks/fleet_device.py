@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import platform
 import time
 from collections.abc import Callable
@@ -155,7 +156,8 @@ def page(lines: list[str], device: str, gigabytes: float) -> str:
 compiled fleet, that to the forecasts of one that is not, in its own numbers. The seconds are those of the first rows of
 {FEW} lanes, in which programs are compiled.
 
-Made by `python benchmarks/fleet_device.py --device {device} --out results/fleet-device.md`.
+{os.cpu_count()} processors with {os.getloadavg()[0]:.1f} processes at work on them. Made by
+`python benchmarks/fleet_device.py --device {device} --out results/fleet-device.md`.
 
 | {" | ".join(COLUMNS)} |
 {"|---" * len(COLUMNS)}|
