@@ -67,6 +67,12 @@ class Stream:
         return self._state.rows
 
     @property
+    def newest(self) -> Stamp | None:
+        """The time of the newest row, be it of a history; None if no row has a time."""
+        place = self._place(self._state)
+        return place.newest if place.timed else None
+
+    @property
     def hidden(self) -> dict[str, int]:
         """How many cells of each channel were not believed, being absurd, and count as missing."""
         return dict(zip(self._cohort.cal.names, self._state.hidden[0].tolist(), strict=True))

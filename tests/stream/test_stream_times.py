@@ -46,6 +46,26 @@ def timed(rows: int = 0, **options: Any) -> ompb.Stream:
 
 
 @pytest.mark.parametrize("frequency", [*FREQUENCIES, "integers"])
+def test_a_stream_knows_the_time_of_its_newest_row(frequency: str, tmp_path: Path) -> None:
+    times = times_of(frequency, ROWS + 20)
+    cal = fit(times=times[:ROWS])
+    stream = cal.stream(last_season)
+    assert stream.newest is None
+    stream.remember(source()[:ROWS], times=times[:ROWS])
+    assert stream.newest == times[ROWS - 1]
+    stream.step(target()[0], at=times[ROWS])
+    stream.step(target()[1], at=times[ROWS + 4])
+    assert stream.newest == times[ROWS + 4]
+    stream.observe(stream.rows - 2, target()[2])
+    assert stream.newest == times[ROWS + 4]
+    stream.save(tmp_path / "stream.ompb")
+    assert ompb.Stream.load(tmp_path / "stream.ompb", cal).newest == times[ROWS + 4]
+    untimed = fit().stream(last_season)
+    untimed.step(target()[0])
+    assert untimed.newest is None
+
+
+@pytest.mark.parametrize("frequency", [*FREQUENCIES, "integers"])
 def test_a_forecast_knows_the_times_it_speaks_of(frequency: str) -> None:
     times = times_of(frequency, ROWS + 20)
     cal = fit(times=times[:ROWS])
