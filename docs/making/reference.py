@@ -28,6 +28,8 @@ PAGES = {
     "errors": ("Errors", ("ompb.errors",)),
     "adapters": ("Adapters", ("ompb.adapters", "ompb.adapters.*", "ompb.testing")),
     "fleet": ("Fleets", ("ompb.fleet.fleet", "ompb.fleet.forecast", "ompb.ray")),
+    "estimator": ("Estimator", ("ompb.estimator",)),
+    "tables": ("Tables", ("ompb.tables",)),
     "metrics": (
         "Metrics",
         tuple(f"ompb.metrics.{name}" for name in ("point", "probabilistic", "score", "breakdown", "shift")),
