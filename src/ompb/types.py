@@ -75,10 +75,11 @@ class Certificate:
     .. math:: PB(t) = R_S(t) + \Gamma_m + \tfrac12 \mathrm{dis}(t)
 
     Everything lives in [0, 1] units of ``min(1, MSE / tau_y**2)``; it is never mixed with raw errors. What is certified
-    is what is issued: where the gate is closed, the bare forecaster.
+    is what is issued: where the gate is closed, the bare forecaster; else forecasts drawn from the mixture, whose mean
+    squared error is at least that of the issued mean.
     """
 
-    source_risk: float  # R_S(t): mean proxy loss on the certificate windows
+    source_risk: float  # R_S(t): mean proxy loss on the certificate windows, of such draws
     gamma: float  # complexity term
     disagreement: float  # dis(t) = max(0, disagreement_change)
     disagreement_change: float  # target less source: below 0 the members agree more than they did on the source
