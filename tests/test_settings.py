@@ -102,6 +102,13 @@ def test_what_is_out_of_range_is_named_with_what_is_accepted(name: str, given: A
         ompb.Settings.of(**{name: given})
 
 
+@pytest.mark.parametrize("name", ["guard", "stride"])
+def test_none_is_named_where_it_is_accepted(name: str) -> None:
+    assert getattr(ompb.Settings.of(**{name: None}), name) is None
+    with pytest.raises(OptionError, match="accepted: None, or "):
+        ompb.Settings.of(**{name: "none"})
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_there_are_as_many_speeds_as_cautions(count: int) -> None:
     speeds = {"gate_discounts": (0.99, 0.9, 0.5)[:count], "cautions": (100.0, 10.0, 1.0)[:count]}

@@ -258,7 +258,7 @@ _CHECKS: dict[str, Any] = {
     "evidence": lambda name, value: checks.positive(name, value, most=1e4),
     "novelty": lambda name, value: checks.number(name, value, "a number from 0 to 100", 0, 100, ends=(True, True)),
     "novelty_fade": checks.positive,
-    "guard": lambda name, value: None if value is None else checks.positive(name, value),
+    "guard": lambda name, value: None if value is None else checks.positive(name, value, or_else="None, or "),
     "guard_rows": lambda name, value: checks.count(name, value, least=0),
     "certificate": checks.flag,
     "kind": lambda name, value: _tag(name, value, Kind),

@@ -93,8 +93,8 @@ def test_losses_are_listed_largest_first() -> None:
         )
     )
     assert made.lines == (
-        ("etth", "tcn", "24", "ood", "elf", "1", "1.0000", "0.5000", "2.000", "cosa, gd, 1 more"),
-        ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.250", "bias"),
+        ("etth", "tcn", "24", "ood", "elf", "1", "1.0000", "0.5000", "2.0000", "cosa, gd, 1 more"),
+        ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.2500", "bias"),
     )
 
 

@@ -83,7 +83,7 @@ def test_pages_of_a_folder_of_results(tmp_path: Path) -> None:
         "## Coverage of the intervals of `ompb`",
         "## Every number",
     ]
-    assert "| etth | tcn | 96 | ood | bias | 3 | 0.5100 | 0.4600 | 1.109 |" in page
+    assert "| etth | tcn | 96 | ood | bias | 3 | 0.5100 | 0.4600 | 1.1087 |" in page
     assert "- [etth](results-etth.md)" in page
     assert "| tcn | 24 | id | ompb-paper | 2 / 1 | 0.7050 | 0.5050 | 0.716 | 0.4000 |" in written[1].read_text()
     assert "| **`ompb`** | 3 | 0.510 |" in (tmp_path / "README.md").read_text()

@@ -66,9 +66,9 @@ def share(name: str, value: Any, *, whole: bool = False) -> float:
     return number(name, value, accepted, 0.0, 1.0, ends=(False, whole))
 
 
-def positive(name: str, value: Any, most: float = 1e9) -> float:
-    """A positive number up to ``most``."""
-    return number(name, value, f"a positive number up to {most:g}", 0.0, most, ends=(False, True))
+def positive(name: str, value: Any, most: float = 1e9, or_else: str = "") -> float:
+    """A positive number up to ``most``; ``or_else`` is what else the error says is accepted."""
+    return number(name, value, f"{or_else}a positive number up to {most:g}", 0.0, most, ends=(False, True))
 
 
 def not_negative(name: str, value: Any, most: float = 1e9) -> float:

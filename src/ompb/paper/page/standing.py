@@ -86,7 +86,7 @@ def _better(grid: Grid, place: Spot) -> list[_Better]:
     for method in grid.methods(place):
         one = grid.beside(place, method)
         if not _is_ours(method) and one and one.ratio and one.ours and one.ratio > LOST:
-            shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.3f}")
+            shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.4f}")
             found.append(_Better(one.ratio, method, shown))
     return sorted(found, reverse=True)
 
