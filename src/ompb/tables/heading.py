@@ -7,7 +7,7 @@ from functools import partial
 
 from ompb.floor.extras import extra
 from ompb.tables.cells import is_missing, looks_numeric
-from ompb.tables.stamps import holds_dates
+from ompb.tables.stamps import holding_dates
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -49,10 +49,10 @@ def has_units(frame: pl.DataFrame, missing: Sequence[str], decimal: str) -> bool
     if frame.height < 2 or any(kind != pl.String for kind in frame.dtypes):
         return False
     first, second = ([cell for cell in frame.slice(row, 1) if not is_missing(cell, missing)] for row in range(2))
-    values = partial(_values, missing=missing, decimal=decimal)
-    return bool(first) and not values(first) and bool(values(second))
+    any_value = partial(_any_value, missing=missing, decimal=decimal)
+    return bool(first) and not any_value(first) and any_value(second)
 
 
-def _values(cells: Sequence[pl.Series], missing: Sequence[str], decimal: str) -> list[pl.Series]:
-    """Those that hold a number or a date."""
-    return [cell for cell in cells if looks_numeric(cell, missing, decimal) or holds_dates(cell)]
+def _any_value(cells: Sequence[pl.Series], missing: Sequence[str], decimal: str) -> bool:
+    """Whether one of them holds a number or a date."""
+    return any(looks_numeric(cell, missing, decimal) for cell in cells) or bool(holding_dates(cells))

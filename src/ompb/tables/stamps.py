@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -49,14 +49,29 @@ class Stamps:
         return replace(self, wall=self.wall[::-1], offset=None if self.offset is None else self.offset[::-1])
 
 
-def holds_dates(column: pl.Series) -> bool:
-    """Whether a column looks like dates or date-times."""
-    if column.dtype != pl.String:
-        return column.dtype in (pl.Date, pl.Datetime)
-    first = column.drop_nulls().head(1).str.strip_chars()
-    if not len(first) or whole_number(first[0]) is not None:
-        return False
-    return _iso(first[0]) is not None or any(True for _ in _formatted(first))
+def holding_dates(columns: Iterable[pl.Series]) -> list[pl.Series]:
+    """Those of some columns, which have distinct names, that look like dates or date-times: texts by their first."""
+    every = list(columns)
+    first = {column.name: column.drop_nulls().head(1) for column in every if column.dtype == pl.String}
+    texts = {name: known[0] for name, known in first.items() if len(known)}
+    dated = {name for name, is_date in zip(texts, are_dates(list(texts.values())), strict=True) if is_date}
+    return [column for column in every if column.dtype in (pl.Date, pl.Datetime) or column.name in dated]
+
+
+def are_dates(texts: Sequence[str]) -> list[bool]:
+    """Whether each text is a date or a date-time. Each format is tried once, on all of them.
+
+    >>> are_dates(["2024-01-31", "31.01.24", "load", "2024"])
+    [True, True, False, False]
+    """
+    stripped = [text.strip() for text in texts]
+    dates = {text for text in stripped if _iso(text) is not None}
+    others = pl.Series([text for text in dict.fromkeys(stripped) if text not in dates], dtype=pl.String)
+    has_century = others.str.contains(_CENTURY)
+    for alike in (others.filter(has_century), others.filter(~has_century)):
+        for stamps in _tried(alike):
+            dates.update(alike.filter(stamps.is_not_null()))
+    return [text in dates and whole_number(text) is None for text in stripped]
 
 
 def whole_number(text: str) -> int | None:

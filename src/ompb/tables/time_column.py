@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from ompb.errors import InputError
 from ompb.floor.extras import extra
 from ompb.floor.names import listed, opened
 from ompb.rows.frames import LONG, TIME_NAMES
 from ompb.tables.options import Reading
-from ompb.tables.stamps import ACCEPTED, holds_dates
+from ompb.tables.stamps import ACCEPTED, are_dates, holding_dates
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -52,7 +53,7 @@ def find_time(frame: pl.DataFrame, reading: Reading, numeric: Callable[[pl.Serie
 
 def _require_names(frame: pl.DataFrame) -> None:
     """Raise if columns are named by dates: there is no header, or the table lies on its side."""
-    dates = [name for name in frame.columns if holds_dates(pl.Series([name]))]
+    dates = list(compress(frame.columns, are_dates(frame.columns)))
     if len(dates) > 1:
         raise InputError(
             f"The columns {listed(dates)} are times; turn the table round, so that there is a row for each time."
@@ -110,7 +111,7 @@ def _time_columns(frame: pl.DataFrame, reading: Reading) -> list[str]:
     taken = {*reading.id, reading.value, *reading.target, *reading.exclude, *reading.future}
     free = [column for column in frame if column.name not in taken]
     named = [column.name for column in free if column.name.lower() in TIME_NAMES]
-    return named or [column.name for column in free if holds_dates(column)]
+    return named or [column.name for column in holding_dates(free)]
 
 
 def _only(found: Sequence[str], frame: pl.DataFrame, rising: Sequence[str], words: pl.Series | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ompb.floor.extras import extra
 from ompb.tables.options import Reading
-from ompb.tables.stamps import holds_dates
+from ompb.tables.stamps import holding_dates
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -22,7 +22,7 @@ def joined(frame: pl.DataFrame, reading: Reading) -> tuple[pl.DataFrame, tuple[s
     said = {*reading.id, reading.value, *reading.target, *reading.exclude, *reading.future}
     texts = [column for column in frame if column.dtype == pl.String and column.name not in said]
     hours = [column for column in texts if _all_like(column, _TIME_OF_DAY)]
-    days = [column for column in texts if holds_dates(column) and not column.str.contains(":", literal=True).any()]
+    days = [column for column in holding_dates(texts) if not column.str.contains(":", literal=True).any()]
     if len(days) != 1 or len(hours) != 1:
         return frame, ()
     (day,), (hour,) = days, hours
