@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,9 @@ from ompb.errors import (
     TimeOrderError,
     TooShortError,
 )
-from ompb.tables import Reading, Table, read_forecasts, read_table, write_table
+from ompb.tables import Reading, Table, forecasts, read_forecasts, read_table, write_table
+from ompb.tables.lines import Where
+from ompb.tables.stamps import Stamps, stamps_of
 
 
 def test_forecasts_lie_at_their_origin_lead_and_channel(tmp_path: Path) -> None:
@@ -174,3 +177,22 @@ def test_forecasts_are_found_by_the_clock_of_the_table(tmp_path: Path) -> None:
     for cutoff, ds in (("2024-10-26T02:00", "2024-10-26T03:00"), ("2024-10-26T00:00Z", "2024-10-26T03:00+02:00")):
         path = csv(tmp_path, f"ds,cutoff,y_hat\n{ds},{cutoff},7\n", "mine.csv")
         assert read_forecasts(path, table, 2).forecasts[2, 0, 0] == 7
+
+
+def test_times_are_read_once_however_many_series_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(column: pl.Series, where: Where) -> Stamps:
+        read.append(column.name)
+        return stamps_of(column, where)
+
+    monkeypatch.setattr(forecasts, "stamps_of", counted)
+    text = "".join(f"{name},2024-01-0{2 + lead},2024-01-01,{lead}.5\n" for lead in (0, 1) for name in "cab")
+    path = csv(tmp_path, f"unique_id,ds,cutoff,y_hat\n{text}")
+    together = read_forecasts(path, daily(4, ("a", "b", "c")), 2).forecasts
+    read.clear()
+    lines = forecasts.ForecastLines.read(path).by_series()
+    for channel, name in enumerate("abc"):
+        alone = lines[name].of(daily(4, (name,)), 2).forecasts
+        np.testing.assert_array_equal(alone, together[..., channel : channel + 1])
+    assert read == ["cutoff", "ds"]

@@ -17,8 +17,8 @@ from ompb.tables.cells import looks_numeric, numbers
 from ompb.tables.contents import Contents, read_contents
 from ompb.tables.options import Reading
 from ompb.tables.reading import identities
-from ompb.tables.rows import Rows
-from ompb.tables.stamps import stamps_of
+from ompb.tables.rows import Places, Rows
+from ompb.tables.stamps import Stamps, stamps_of
 from ompb.tables.steps import nearest
 from ompb.tables.table import Table, with_future
 from ompb.tables.time_column import require_column
@@ -57,6 +57,8 @@ class ForecastLines:
 
     name: str  # of the file
     rows: Rows
+    made: Stamps  # when: the cutoffs
+    due: Stamps  # for when
     column: str  # of the forecasts
     decimal: str = "."
 
@@ -65,7 +67,9 @@ class ForecastLines:
         """All of a file; what it has to hold, `read_forecasts` says."""
         contents = read_contents(path)
         rows = Rows.of(contents, Reading())
-        return cls(contents.name, rows, _forecast_column(contents, column), contents.decimal)
+        values = _forecast_column(contents, column)
+        made, due = (stamps_of(rows.frame[name], rows.where) for name in (CUTOFF, TIME))
+        return cls(contents.name, rows, made, due, values, contents.decimal)
 
     def by_series(self) -> dict[str, ForecastLines]:
         """Those of each series, by its unique_id."""
@@ -74,22 +78,25 @@ class ForecastLines:
         names, numbered = distinct(identities(frame[ID], self.rows.where))
         order = np.argsort(numbered, kind="stable")
         ends = np.cumsum(np.bincount(numbered))[:-1]
-        rows = replace(self.rows, frame=frame.drop(ID))
-        return {
-            name: replace(self, rows=rows.among(places))
-            for name, places in zip(names, np.split(order, ends), strict=True)
-        }
+        unnamed = replace(self, rows=replace(self.rows, frame=frame.drop(ID)))
+        return {name: unnamed.among(places) for name, places in zip(names, np.split(order, ends), strict=True)}
+
+    def among(self, kept: Places) -> ForecastLines:
+        """Some of them."""
+        return replace(self, rows=self.rows.among(kept), made=self.made.among(kept), due=self.due.among(kept))
 
     def of(self, table: Table, horizon: int) -> RecordedTable:
         """As an array beside the rows of a table."""
-        rows, channel = _of_channels(self.rows, table)
+        channel, unused = _channels(self.rows, table)
+        lines = self.among(np.flatnonzero(channel >= 0)) if unused else self
+        rows, channel = lines.rows, channel[channel >= 0]
         known = with_future(table.times, horizon)
-        origin, _ = _positions(rows, CUTOFF, table, table.times)
-        place, beyond = _positions(rows, TIME, table, known)
+        origin, _ = _positions(lines.made, CUTOFF, table, table.times)
+        place, beyond = _positions(lines.due, TIME, table, known)
         lead = np.where(beyond, horizon + 1, place - origin)
         _require_later(rows, lead)
         kept = lead <= horizon
-        notes = rows.notes
+        notes = (*rows.notes, *unused)
         if not kept.all():
             left = int((~kept).sum())
             notes += (f"{self.name}: leads beyond the horizon of {horizon} are left out ({left} lines).",)
@@ -132,28 +139,25 @@ def _forecast_column(contents: Contents, column: str | None) -> str:
     return models[0]
 
 
-def _of_channels(rows: Rows, table: Table) -> tuple[Rows, Ints]:
-    """The lines of the table's channels, and the channel of each."""
+def _channels(rows: Rows, table: Table) -> tuple[Ints, tuple[str, ...]]:
+    """The channel of each line, -1 where the table has no such one, and what is said of those lines."""
     if ID not in rows.frame.columns and len(table.channels) == 1:
-        return rows, np.zeros(rows.frame.height, dtype=np.int64)
+        return np.zeros(rows.frame.height, dtype=np.int64), ()
     require_column(rows.frame, ID)
     names, numbered = distinct(identities(rows.frame[ID], rows.where))
-    unknown = [name for name in names if name not in table.channels]
+    place = {channel: number for number, channel in enumerate(table.channels)}
+    unknown = [name for name in names if name not in place]
     if len(unknown) == len(names):
         raise InputError(
             f"The forecasts have unique_id {unknown[0]!r}; the table has the channels {listed(table.channels)}. "
             "Rename them alike."
         )
-    places = np.array([table.channels.index(name) if name in table.channels else -1 for name in names])[numbered]
-    if not unknown:
-        return rows, places
-    note = f"Forecasts of {listed(unknown)} are not used: the table has no such channel."
-    return rows.without(places < 0, note), places[places >= 0]
+    note = (f"Forecasts of {listed(unknown)} are not used: the table has no such channel.",) if unknown else ()
+    return np.array([place.get(name, -1) for name in names])[numbered], note
 
 
-def _positions(rows: Rows, name: str, table: Table, stamps: Times) -> tuple[Ints, NDArray[np.bool_]]:
-    """The position of each cell of a time column among ``stamps``, which are sorted, and whether it lies after them."""
-    found = stamps_of(rows.frame[name], rows.where)
+def _positions(found: Stamps, name: str, table: Table, stamps: Times) -> tuple[Ints, NDArray[np.bool_]]:
+    """The position of each time of a column among ``stamps``, which are sorted, and whether it lies after them."""
     times = table.clock.rows(found)
     if times.dtype.kind != stamps.dtype.kind:
         held, wanted = ("integers", "dates") if times.dtype.kind == "i" else ("dates", "integers")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ompb.errors import DtypeError, TimeOrderError
 from ompb.floor.extras import extra
@@ -46,7 +47,11 @@ class Stamps:
 
     def turned(self) -> Stamps:
         """The last one first."""
-        return replace(self, wall=self.wall[::-1], offset=None if self.offset is None else self.offset[::-1])
+        return self.among(slice(None, None, -1))
+
+    def among(self, kept: slice | NDArray[np.intp]) -> Stamps:
+        """Some of them."""
+        return replace(self, wall=self.wall[kept], offset=None if self.offset is None else self.offset[kept])
 
 
 def holding_dates(columns: Iterable[pl.Series]) -> list[pl.Series]:
@@ -138,10 +143,7 @@ def _of_texts(column: pl.Series, where: Where) -> Stamps:
             f"The time column {column.name!r} holds dates such as {column[0]!r}, of which nobody can tell whether the "
             "day or the month comes first; write them as 2024-01-31."
         )
-    texts = pl.DataFrame({"text": different, "stamp": found[0]})
-    return Stamps(
-        as_times(pl.DataFrame({"text": column}).join(texts, "text", "left", maintain_order="left")["stamp"], "")
-    )
+    return Stamps(as_times(_looked_up(column, different, found[0]), ""))
 
 
 def _no_time(column: pl.Series, refused: Sequence[str], where: Where) -> str:
@@ -198,8 +200,16 @@ def _of_date_times(column: pl.Series, read: dict[str, datetime]) -> Stamps:
             f"The time column {column.name!r} holds {zoned[0]!r} with an offset of UTC and {bare!r} without; write "
             "all alike."
         )
-    wall = {text: np.datetime64(stamp.replace(tzinfo=None), "us") for text, stamp in read.items()}
-    walls = np.array([wall[text] for text in column], dtype="datetime64[us]")
+    texts = pl.Series(list(read), dtype=pl.String)
+    walls = np.array([stamp.replace(tzinfo=None) for stamp in read.values()], dtype="datetime64[us]")
+    wall = as_times(_looked_up(column, texts, pl.Series(walls)), "")
     if not zoned:
-        return Stamps(walls)
-    return Stamps(walls, np.array([offsets[text] for text in column], dtype="timedelta64[us]"))
+        return Stamps(wall)
+    beside = np.array(list(offsets.values()), dtype="timedelta64[us]")
+    return Stamps(wall, _looked_up(column, texts, pl.Series(beside)).to_numpy())
+
+
+def _looked_up(column: pl.Series, texts: pl.Series, meant: pl.Series) -> pl.Series:
+    """What each text of a column means, by the different ones among them."""
+    meaning = pl.DataFrame({"text": texts, "meant": meant})
+    return pl.DataFrame({"text": column}).join(meaning, "text", "left", maintain_order="left")["meant"]
