@@ -9,6 +9,7 @@ from small_tables import UNKNOWN, csv, days
 
 from ompb.errors import DtypeError, InputError, TimeOrderError
 from ompb.tables import Reading, read_table
+from ompb.tables.layout import chosen
 
 WIDE = pd.DataFrame({"date": days(1, 2, 3), "load": [1.0, 2.0, 3.0], "wind": [4.0, 5.0, 6.0]})
 LONG = WIDE.melt("date", var_name="meter", value_name="kwh")
@@ -137,3 +138,20 @@ def test_cells_that_mean_missing_can_be_named(tmp_path: Path) -> None:
     path = csv(tmp_path, "date,a,b\n2024-01-01,-999,1\n2024-01-02,-999.0,off\n2024-01-03,2,OFF\n")
     table = read_table(path, Reading(missing=("-999", "off")))
     np.testing.assert_array_equal(table.values, [[UNKNOWN, 1], [UNKNOWN, UNKNOWN], [2, UNKNOWN]])
+
+
+def test_choosing_among_many_series_compares_each_name_a_few_times() -> None:
+    compared = 0
+
+    class Counted(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Counted(f"meter {number}") for number in range(300)]
+    assert chosen(names, Reading()) == tuple(map(str, names))
+    assert chosen(names, Reading(target=("meter 7",), exclude=("meter 8",))) == ("meter 7",)
+    assert compared < 10 * len(names)

@@ -68,6 +68,15 @@ def distinct(labels: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]
     return tuple(number), np.array([number[label] for label in labels], dtype=np.int64)
 
 
+def parts_of_each(number: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+    """The places of each of the numbers 0, 1, 2, ..., all of which occur, in their order.
+
+    >>> parts_of_each(np.array([0, 1, 0, 2]))
+    [array([0, 2]), array([1]), array([3])]
+    """
+    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
+
+
 def pivoted(labels: Sequence[str], times: Times, cells: Floats) -> tuple[Floats, tuple[str, ...], Times]:
     """A long layout as values (T, C), names and times: one channel for each label, rows the union of the times.
 
@@ -78,8 +87,8 @@ def pivoted(labels: Sequence[str], times: Times, cells: Floats) -> tuple[Floats,
            [ 6.,  7.]]), ('b', 'a'), array([1, 2]))
     """
     names, channel = distinct(labels)
-    for place, name in enumerate(names):
-        require_increasing(times[channel == place], f"the series {name!r}")
+    for name, part in zip(names, parts_of_each(channel), strict=True):
+        require_increasing(times[part], f"the series {name!r}")
     union, rows = np.unique(times, return_inverse=True)
     values = np.full((len(union), len(names)), np.nan)
     values[rows, channel] = cells
@@ -161,10 +170,8 @@ def read_long(native: Any, what: str) -> dict[str, OneOfMany] | None:
         raise ShapeError(f"{what} is empty (columns: {listed(frame.columns)}); pass at least one row.")
     labels, times, cells = _long_columns(frame, what)
     names, series = distinct(labels)
-    by_series = np.argsort(series, kind="stable")
-    parts = np.split(by_series, np.flatnonzero(np.diff(series[by_series])) + 1)
     found = {}
-    for name, part in zip(names, parts, strict=True):
+    for name, part in zip(names, parts_of_each(series), strict=True):
         require_increasing(times[part], f"the series {name!r}")
         found[name] = OneOfMany(cells[part][:, None], times[part])
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ompb.errors import DtypeError, InputError, TimeOrderError
 from ompb.floor.names import counted, listed
 from ompb.floor.times import Times
-from ompb.rows.frames import distinct
+from ompb.rows.frames import distinct, parts_of_each
 from ompb.tables.cells import looks_numeric, numbers
 from ompb.tables.contents import Contents, read_contents
 from ompb.tables.options import Reading
@@ -76,10 +76,8 @@ class ForecastLines:
         frame = self.rows.frame
         require_column(frame, ID)
         names, numbered = distinct(identities(frame[ID], self.rows.where))
-        order = np.argsort(numbered, kind="stable")
-        ends = np.cumsum(np.bincount(numbered))[:-1]
         unnamed = replace(self, rows=replace(self.rows, frame=frame.drop(ID)))
-        return {name: unnamed.among(places) for name, places in zip(names, np.split(order, ends), strict=True)}
+        return {name: unnamed.among(places) for name, places in zip(names, parts_of_each(numbered), strict=True)}
 
     def among(self, kept: Places) -> ForecastLines:
         """Some of them."""

@@ -62,11 +62,11 @@ def recognise(frame: pl.DataFrame, reading: Reading, decimal: str = ".") -> Layo
 
 def chosen(names: Sequence[str], reading: Reading, beside: Sequence[str] = ()) -> tuple[str, ...]:
     """Those of the series that the user wants, in the order of the table; ``beside`` are columns that are none."""
-    targets = [name for name in reading.target if name not in beside]
-    for name in (*targets, *reading.exclude):
-        if name not in (*names, *beside):
+    targets, known = {*reading.target} - {*beside}, {*names, *beside}
+    for name in (*reading.target, *reading.exclude):
+        if name not in known:
             raise InputError(f"There is no column {name!r}; the table has {listed(list(names))}. Correct the name.")
-    wanted = tuple(name for name in names if name not in reading.exclude and name in (targets or names))
+    wanted = tuple(name for name in names if name not in reading.exclude and (not targets or name in targets))
     if not wanted:
         raise InputError(f"No column is left to forecast of {listed(list(names))}; exclude fewer.")
     return wanted
