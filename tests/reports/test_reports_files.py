@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from ompb.reports import figures
 from ompb.reports.files import forecast_columns, write_results
 from ompb.reports.html import html_report
 from ompb.reports.summary import summary
-from ompb.studies import Study
+from ompb.studies import Phase, PhaseScores, Study, result
+from ompb.studies.scores import score_phase
 from ompb.tables import Table, read_forecasts, write_table
+from ompb.types import Floats
 
 
 def test_a_bare_run_is_reported_over_row_numbers(tmp_path: Path) -> None:
@@ -99,3 +102,19 @@ def test_the_summary_is_the_one_of_the_study(tmp_path: Path) -> None:
     assert list(paths) == ["Report", "Newest forecasts", "All forecasts", "Summary"]
     files = ["summary.json", "report.html", "newest.csv", "forecasts.parquet"]
     assert json.loads(paths["Summary"].read_text()) == {**summary(small_study()), "files": files}
+
+
+def test_scores_are_computed_once_for_page_and_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = replace(small_study())  # that nobody has asked yet
+    scored: list[str] = []
+
+    def counted(run: ompb.Run, references: Mapping[str, Floats], phase: Phase) -> list[PhaseScores]:
+        scored.append(phase.name)
+        return score_phase(run, references, phase)
+
+    monkeypatch.setattr(result, "score_phase", counted)
+    shown = study.scores()
+    shown["early"].clear()  # which is the caller's own
+    write_results(study, tmp_path)
+    assert scored == ["early", "late"]
+    assert study.scores() == small_study().scores()

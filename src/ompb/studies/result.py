@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +95,12 @@ class Study:
 
     def scores(self) -> dict[str, list[PhaseScores]]:
         """By phase: the bare forecaster first, then the references, ours last."""
-        return {phase.name: score_phase(self.run, self.references, phase) for phase in self.phases}
+        return {name: [*lines] for name, lines in self._scored.items()}
+
+    @cached_property
+    def _scored(self) -> dict[str, tuple[PhaseScores, ...]]:
+        """Kept, since screen, page and summary all tell of them."""
+        return {phase.name: tuple(score_phase(self.run, self.references, phase)) for phase in self.phases}
 
     def hidden(self) -> list[HiddenCells]:
         """Where cells were not believed, one entry for each channel that has some."""
