@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -153,9 +153,11 @@ class Run:
             raise OptionError(f"backend = {backend!r} is not here; accepted, if installed: {', '.join(BACKENDS)}.")
         import narwhals as nw  # frames only: keeps `import ompb` light
 
+        return nw.from_dict(dict(self.columns()), backend=backend).to_native()
+
+    def columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The columns of `frame` by name, flat, one after the other: together they are larger than the run."""
         count, horizon, channels = self.mean.shape
-        lower80, upper80 = self.interval(0.8)
-        lower95, upper95 = self.interval(0.95)
         shape = (channels, count, horizon)
 
         def tall(values: Floats) -> Any:
@@ -164,23 +166,19 @@ class Run:
         def per_origin(values: Any) -> Any:
             return np.broadcast_to(np.asarray(values)[None, :, None], shape).ravel()
 
-        columns = {
-            "unique_id": np.repeat(np.asarray(self.names), count * horizon),
-            "ds": np.broadcast_to(self.stamps_ahead, shape).ravel(),
-            "cutoff": per_origin(self.stamps[self.origins]),
-            "lead": np.broadcast_to(np.arange(1, horizon + 1), shape).ravel(),
-            "y": tall(self.outcome),
-            "base": tall(self.base),
-            "y_hat": tall(self.mean),
-            "lower_80": tall(lower80),
-            "upper_80": tall(upper80),
-            "lower_95": tall(lower95),
-            "upper_95": tall(upper95),
-            "gate": np.repeat(self.gate.T.ravel(), horizon),
-        }
+        yield "unique_id", np.repeat(np.asarray(self.names), count * horizon)
+        yield "ds", np.broadcast_to(self.stamps_ahead, shape).ravel()
+        yield "cutoff", per_origin(self.stamps[self.origins])
+        yield "lead", np.broadcast_to(np.arange(1, horizon + 1), shape).ravel()
+        yield "y", tall(self.outcome)
+        yield "base", tall(self.base)
+        yield "y_hat", tall(self.mean)
+        for percent in (80, 95):
+            for name, end in zip(("lower", "upper"), self.interval(percent / 100), strict=True):
+                yield f"{name}_{percent}", tall(end)
+        yield "gate", np.repeat(self.gate.T.ravel(), horizon)
         if self.certificate:
-            columns["certificate"] = per_origin(self.certificate["value"])
-        return nw.from_dict(columns, backend=backend).to_native()
+            yield "certificate", per_origin(self.certificate["value"])
 
     @property
     def stamps(self) -> Times:

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -118,3 +119,16 @@ def test_scores_are_computed_once_for_page_and_summary(tmp_path: Path, monkeypat
     write_results(study, tmp_path)
     assert scored == ["early", "late"]
     assert study.scores() == small_study().scores()
+
+
+def test_columns_are_made_one_after_the_other() -> None:
+    study = small_study()
+    tracemalloc.start()
+    try:
+        columns = forecast_columns(study)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * sum(column.nbytes for column in columns.values())
+    frame = study.run.frame()
+    assert list(columns) == frame.columns == [name for name, _ in study.run.columns()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,10 @@ def decimals_for(scale: float) -> int:
     return max(0, math.ceil(-math.log10(RESOLUTION * scale))) if scale > 0 else 3
 
 
-def rounded(columns: Mapping[str, NDArray[Any]], scale: Floats) -> dict[str, NDArray[Any]]:
+def rounded(columns: Iterable[tuple[str, NDArray[Any]]], scale: Floats) -> dict[str, NDArray[Any]]:
     """Columns of as many lines for each of the C channels, one channel after the other, whose scales are (C,)."""
     found = {}
-    for name, values in columns.items():
+    for name, values in columns:
         if values.dtype.kind != "f":
             found[name] = values
         elif name in PLAIN:

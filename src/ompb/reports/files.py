@@ -91,11 +91,12 @@ def forecast_columns(study: Study, series: str | None = None) -> Columns:
 
     One of many ``series`` is told by its own name, beside that of the channel if it has several.
     """
-    frame = study.run.frame("polars")
-    columns = rounded({name: frame[name].to_numpy() for name in frame.columns}, study.run.scale)
+    columns = rounded(study.run.columns(), study.run.scale)
+    names = list(study.run.names)
     if series is not None:
-        names = [series] if len(study.run.names) == 1 else [f"{series}/{name}" for name in study.run.names]
-        columns["unique_id"] = np.repeat(np.asarray(names), len(columns["lead"]) // len(names))
+        names = [series] if len(names) == 1 else [f"{series}/{name}" for name in names]
+    # as objects: else every line would hold as many letters as the longest name has
+    columns["unique_id"] = np.repeat(np.asarray(names, dtype=object), len(columns["lead"]) // len(names))
     return columns
 
 
@@ -106,7 +107,8 @@ def _newest(columns: Columns) -> Columns:
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    """The parts one after the other. They are emptied, so that no more than one column is there twice."""
+    return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
 def _write(path: Path, text: str) -> None:

@@ -37,7 +37,6 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]], clock: Cl
     is_csv = path.suffix.lower() == ".csv"
     clock = clock or Clock()
     frame = pl.DataFrame({name: _series(np.asarray(values), clock, is_csv) for name, values in columns.items()})
-    frame = frame.fill_nan(None)
     # an open file, since polars takes no path that is not UTF-8
     with replacing(path, parents=True) as part, part.open("wb") as file:
         if is_csv:
@@ -49,7 +48,7 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]], clock: Cl
 
 def _series(values: NDArray[Any], clock: Clock, is_csv: bool) -> pl.Series:
     if values.dtype.kind != "M":
-        return pl.Series(values)
+        return pl.Series(values, nan_to_null=True)
     stamps = values.astype("datetime64[us]")
     if not clock.known:
         return pl.Series(stamps)
