@@ -10,8 +10,8 @@ from ompb.paper.analysis import Scope
 from ompb.paper.catalogue import ANALYSES
 
 NOTE = (
-    "Time: what the online steps of the cells took that have run and noted it, added up, so that N processes take about "
-    "an N-th of it. Learning from the source, and training the backbones, is not in it."
+    "Time: what the online steps of the cells took that have run and noted it, added up: N processes take about an "
+    "N-th of it. Learning from the source, and training the backbones, is not in it."
 )
 
 
