@@ -5,8 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from ompb.core.record import BETA, BLOCK, BLOCKS, EULER, LEAST_BLOCKS, RAREST, Record, line_of, rows_between
-from ompb.floor.shapes import LARGEST
+from ompb.core.record import (
+    BETA,
+    BLOCK,
+    BLOCKS,
+    EULER,
+    LEAST_BLOCKS,
+    OUT_OF_REACH,
+    RAREST,
+    Record,
+    line_of,
+    rows_between,
+)
 from ompb.types import Floats
 
 NO_LEAST = np.zeros(2)
@@ -34,7 +44,7 @@ def test_the_law_is_that_of_the_largest_values_of_the_last_whole_blocks(rows: in
 
 def test_a_record_of_too_few_blocks_has_no_law() -> None:
     rows = np.zeros((LEAST_BLOCKS * BLOCK, 1, 2))
-    assert (recorded(rows[:-1]).line(3.0) == LARGEST).all()
+    assert (recorded(rows[:-1]).line(3.0) == OUT_OF_REACH).all()
     record = recorded(np.random.default_rng(0).normal(size=rows.shape))
     np.testing.assert_allclose(record.excess(record.line(3.0)), 3.0)
 

@@ -9,9 +9,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from small_fleets import CHANNELS, HORIZON, IDS, assert_equal, calibrator, calibrators, last_season, table
+from small_fleets import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    IDS,
+    SEASON,
+    assert_equal,
+    calibrator,
+    calibrators,
+    last_season,
+    table,
+)
 
 import ompb
+from ompb.core.intervals import REACH, ConformalState
 from ompb.datasets.synthetic import shifted_stream
 from ompb.live.lanes import mapped
 from ompb.types import Floats
@@ -95,6 +107,47 @@ def test_all_of_a_float32_state_is_float32(device: str | None, tmp_path: Path) -
     one, two = (each.step(table()[3]) for each in (fleet, again))
     assert one is not None
     assert two is not None
+    np.testing.assert_array_equal(fleet._library.host(one.mean), fleet._library.host(two.mean))
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("off", [0.0, 9.0], ids=["narrowest", "widest"])
+def test_a_float32_fleet_whose_intervals_are_as_wide_as_they_get_is_saved(
+    device: str | None, off: float, tmp_path: Path
+) -> None:
+    """Float32 rounds the limit of a half-width away from zero: what it stops at is a limit, too."""
+    if device is not None:
+        pytest.importorskip("torch")
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, conformal_rate=50.0)
+    fleet = ompb.Fleet(cal, last_season, IDS, device=device, dtype="float32")
+    for tick in range(40):
+        fleet.step(np.full((len(IDS), CHANNELS), off * (-1) ** (tick // 3)))
+    fleet.save(tmp_path / "narrow")
+    intervals = fleet._now.groups[0].state.online.intervals
+    assert isinstance(intervals, ConformalState)
+    assert float(abs(intervals.log_factor).max()) > REACH
+    for dtype in ("float32", "float64"):
+        again = ompb.Fleet.load(tmp_path / "narrow", cal, last_season, device=device, dtype=dtype)
+        again.save(tmp_path / "again")
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_a_float32_fleet_of_a_short_source_is_saved(device: str | None, tmp_path: Path) -> None:
+    """There is no record of a calm stream then, so the line of a warning is out of reach, and still a number."""
+    if device is not None:
+        pytest.importorskip("torch")
+    source = shifted_stream("level", 10, 90, 40, CHANNELS, SEASON)[0]
+    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON)
+    fleet = ompb.Fleet(cal, last_season, IDS, device=device, dtype="float32")
+    for rows in table()[:30]:
+        fleet.step(rows)
+    fleet.save(tmp_path / "narrow")
+    again = ompb.Fleet.load(tmp_path / "narrow", cal, last_season, device=device, dtype="float32")
+    one, two = (each.step(table()[30]) for each in (fleet, again))
+    assert one is not None
+    assert two is not None
+    assert not one.warning.in_force.any()
     np.testing.assert_array_equal(fleet._library.host(one.mean), fleet._library.host(two.mean))
 
 

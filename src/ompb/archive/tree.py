@@ -31,6 +31,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 _Value = TypeVar("_Value")
 
 LARGEST_INT = 2**63 - 1
+FLOAT32 = 2.0**-24  # by how much of itself a number is rounded at most
 PLAIN_SCALARS = "biufU"  # kinds of NumPy scalars that are Python ones by another name
 _HINTS: WeakKeyDictionary[type[Any], dict[str, Any]] = WeakKeyDictionary()  # resolving them takes a while
 
@@ -250,7 +251,7 @@ def _any_shape(arguments: tuple[Any, ...]) -> Shape:
 
 
 def _check_values(array: Array, shape: Shape, place: str) -> None:
-    fit = (array >= np.float64(shape.least)) & (array <= np.float64(shape.most))  # neither holds for NaN
+    fit = (array >= _beyond(shape.least, -1)) & (array <= _beyond(shape.most, 1))  # neither holds for NaN
     if shape.nan:
         fit |= np.isnan(array)
     if shape.positive:
@@ -260,6 +261,11 @@ def _check_values(array: Array, shape: Shape, place: str) -> None:
         expected = f"{'positive' if shape.positive else 'finite'} numbers{' or NaN' if shape.nan else ''}"
         span = f"{shape.least:g} to {shape.most:g}"
         raise FormatError(f"{place} holds {array[where]} at {where}; expected: {expected}, {span}")
+
+
+def _beyond(limit: float, side: int) -> np.float64:
+    """A limit as far as it may be rounded to in float32: what was stopped there in such a fleet lies there, too."""
+    return np.float64(limit + side * abs(limit) * FLOAT32)
 
 
 def _word(words: tuple[Any, ...], node: Any, place: str) -> Any:

@@ -16,7 +16,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, contiguous, namespace, zeros
-from ompb.floor.shapes import LARGEST, Shape
+from ompb.floor.shapes import Shape
 
 BLOCK = 24  # rows
 BLOCKS = 20  # the record goes back so many of them: 480 rows
@@ -24,6 +24,8 @@ BLOCKS = 20  # the record goes back so many of them: 480 rows
 LEAST_BLOCKS = 5
 # Rarer than once in so many rows is not told apart: a law learned from 480 rows does not reach further.
 RAREST = 1e6
+# No signal comes near it, and float32 has it, too.
+OUT_OF_REACH = 1e30
 EULER = 0.5772156649015329
 BETA = math.sqrt(6) / math.pi
 
@@ -46,7 +48,7 @@ class Record(NamedTuple):
     def line(self, excess: float) -> Array:
         """The values (S, signals) whose z is ``excess``; out of reach where the record does not go back far enough."""
         if self.rows < LEAST_BLOCKS * BLOCK:
-            return namespace(self.location).full_like(self.location, LARGEST)
+            return namespace(self.location).full_like(self.location, OUT_OF_REACH)
         return self.location + excess * self.scale
 
     def excess(self, signals: Array) -> Array:
