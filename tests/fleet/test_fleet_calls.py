@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable
 from itertools import permutations
@@ -200,10 +201,34 @@ def test_a_file_continues_a_fleet(tmp_path: Path, cal: Any) -> None:
     assert again.step(table()[24], at=24) is None
     for tick in range(25, 40):
         assert same(fleet.step(table()[tick], at=tick), again.step(table()[tick], at=tick))
-    copy = pickle.loads(pickle.dumps(fleet))
-    assert same(fleet.step(table()[40]), copy.step(table()[40]))
+    unpickled = pickle.loads(pickle.dumps(fleet))
+    assert same(fleet.step(table()[40]), unpickled.step(table()[40]))
     with pytest.raises(FormatError, match="another calibrator"):
         ompb.Fleet.load(tmp_path / "shard", calibrator(1), last_season)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda fleet: pickle.loads(pickle.dumps(fleet))])
+def test_a_copy_goes_its_own_way(copied: Callable[[ompb.Fleet], ompb.Fleet]) -> None:
+    fleet, alone = walked(25), walked(25)
+    other = copied(fleet)
+    for rows in table()[25:35]:
+        other.step(rows + 9.0)
+    for rows in table()[25:45]:
+        assert same(fleet.step(rows), alone.step(rows))
+
+
+@pytest.mark.parametrize("first", [0, 3], ids=["with the others", "by itself"])
+def test_a_stream_that_was_put_into_a_fleet_goes_its_own_way(first: int) -> None:
+    fleets = walked(25), walked(25)
+    for fleet in fleets:
+        stream = calibrator().stream(last_season)
+        for rows in table()[first:25]:
+            stream.step(rows[1])
+        fleet.put("b", stream)
+    for rows in table()[25:35]:
+        stream.step(rows[1] + 9.0)  # that of the second fleet
+    for rows in table()[25:45]:
+        assert same(*(fleet.step(rows) for fleet in fleets))
 
 
 def test_a_file_says_who_reads_it(tmp_path: Path) -> None:
@@ -317,11 +342,23 @@ def test_a_forecaster_that_writes_into_its_windows_does_no_harm(batched: bool) -
         assert same(spoilt.step(rows), never.step(rows))
 
 
-def test_a_fleet_at_work_is_busy() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda fleet: fleet.step(np.zeros((5, CHANNELS))),
+        lambda fleet: fleet.observe(0, np.zeros((5, CHANNELS))),
+        lambda fleet: fleet.add(["f"]),
+        lambda fleet: fleet.drop(["a"]),
+        lambda fleet: fleet.put("a", fleet.take("a")),
+    ],
+    ids=["step", "observe", "add", "drop", "put"],
+)
+def test_a_fleet_at_work_is_busy(call: Callable[[ompb.Fleet], Any]) -> None:
+    """What it is told meanwhile would be lost when the tick is taken."""
     fleets: list[ompb.Fleet] = []
 
     def meddling(windows: Any) -> Any:
-        fleets[0].step(np.zeros((5, CHANNELS)))
+        call(fleets[0])
         return last_season(windows)
 
     fleets.append(ompb.Fleet(calibrator(), meddling, IDS))
@@ -329,4 +366,4 @@ def test_a_fleet_at_work_is_busy() -> None:
         fleets[0].step(rows)
     with pytest.raises(BusyError, match="this fleet is at work"):
         fleets[0].step(table()[CONTEXT])
-    assert fleets[0].ticks == CONTEXT - 1
+    assert (fleets[0].ids, fleets[0].ticks) == (IDS, CONTEXT - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -87,7 +88,9 @@ class Fleet:
         return f"Fleet({len(self.ids)} series, {self.ticks} ticks, of {self._cal!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_turns": None}
+        # a copy by `copy.copy`, too, writes to buffers of its own
+        groups = tuple(group._replace(state=copy.deepcopy(group.state)) for group in self._now.groups)
+        return {**self.__dict__, "_turns": None, "_now": self._now._replace(groups=groups)}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__ = {**saved, "_turns": Turns("fleet")}
@@ -185,19 +188,29 @@ class Fleet:
 
     def add(self, ids: Iterable[str], calibrators: Calibrator | Mapping[str, Calibrator] | None = None) -> None:
         """Let series join with the next tick; they come last in ``ids``. Without calibrators, that of the others."""
-        with_calibrators = self._default if calibrators is None else calibrators
-        if with_calibrators is None:
-            raise OptionError("the series of this fleet have calibrators of their own; pass calibrators= by id.")
-        self._now = self._with_new(self._now, as_ids(ids), with_calibrators)
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            with_calibrators = self._default if calibrators is None else calibrators
+            if with_calibrators is None:
+                raise OptionError("the series of this fleet have calibrators of their own; pass calibrators= by id.")
+            self._now = self._with_new(self._now, as_ids(ids), with_calibrators)
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def drop(self, ids: Iterable[str]) -> None:
         """Let series leave, but not all of them."""
-        now = self._now
-        leaving = np.asarray(places_of(as_ids(ids), now.ids, "drop"))
-        if len(leaving) == len(now.ids):
-            raise InputError("these are all series of the fleet; keep one, or let go of the fleet.")
-        staying = tuple(np.delete(np.asarray(now.ids, dtype=object), leaving).tolist())
-        self._now = Now(staying, without(now.groups, leaving), now.ticks)
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            now = self._now
+            leaving = np.asarray(places_of(as_ids(ids), now.ids, "drop"))
+            if len(leaving) == len(now.ids):
+                raise InputError("these are all series of the fleet; keep one, or let go of the fleet.")
+            staying = tuple(np.delete(np.asarray(now.ids, dtype=object), leaving).tolist())
+            self._now = Now(staying, without(now.groups, leaving), now.ticks)
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def take(self, one: str) -> Stream:
         """A series as an ordinary stream, which goes on from here. The series stays, and knows nothing of it."""
@@ -209,21 +222,30 @@ class Fleet:
         return stream
 
     def put(self, one: str, stream: Stream) -> None:
-        """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one."""
-        now, cal, state = self._now, stream._cohort.cal, stream._state
-        require_alike([self._cal, cal], [now.ids[0], one])
-        expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
-        if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
-            raise TimeOrderError(
-                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
-                "bring one whose newest row is of that time."
-            )
-        ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
-        if one in now.ids:
-            ids, place = now.ids, now.ids.index(one)
-            groups = without(groups, np.asarray([place]), closes_up=False)
-        new = Group.fresh([cal], self._library, np.asarray([place]))
-        self._now = Now(ids, with_joined(groups, new._replace(state=moved(state, self._library))), now.ticks)
+        """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one.
+
+        The stream stays, and knows nothing of it.
+        """
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            now, cal, state = self._now, stream._cohort.cal, stream._state
+            require_alike([self._cal, cal], [now.ids[0], one])
+            expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
+            if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
+                raise TimeOrderError(
+                    f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
+                    "bring one whose newest row is of that time."
+                )
+            ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
+            if one in now.ids:
+                ids, place = now.ids, now.ids.index(one)
+                groups = without(groups, np.asarray([place]), closes_up=False)
+            new = Group.fresh([cal], self._library, np.asarray([place]))
+            own = moved(copy.deepcopy(state), self._library)  # the stream may go on, and writes to its buffers
+            self._now = Now(ids, with_joined(groups, new._replace(state=own)), now.ticks)
+        finally:
+            del mark  # a traceback may keep this frame alive
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all series to one file, with the tick inside; calibrators are saved on their own."""
