@@ -65,7 +65,7 @@ def test_torch_is_numpy(own: bool) -> None:
     assert alone.realised_risk().upper == pytest.approx(streams[2].realised_risk().upper, rel=1e-9)
 
 
-def test_base_forecasts_on_the_device_are_taken_as_they_are() -> None:
+def test_base_forecasts_may_be_arrays_of_torch() -> None:
     torch = pytest.importorskip("torch")
     asked, handed = ompb.Fleet(calibrator(), last_season, IDS), ompb.Fleet(calibrator(), None, IDS, device="cpu")
     for rows in table()[:30]:
@@ -74,6 +74,26 @@ def test_base_forecasts_on_the_device_are_taken_as_they_are() -> None:
         given = handed.step(torch.asarray(np.array(rows)), base=torch.asarray(out.base) if out.issued.any() else None)
         assert given is not None
         np.testing.assert_allclose(given.mean.numpy(), out.mean, rtol=1e-9)
+
+
+def test_base_forecasts_in_torch_are_checked_where_nobody_has_to_wait() -> None:
+    torch = pytest.importorskip("torch")
+    fleets = [ompb.Fleet(calibrator(), None, IDS, device=device) for device in (None, "cpu")]
+    for tick, rows in enumerate(table(holes=0.0)[:30]):
+        base = np.repeat(rows[:, None], HORIZON, axis=1)
+        if tick % 7 == 5:
+            base[2] = np.nan  # it has none
+        one, other = fleets[0].step(rows, base=base), fleets[1].step(rows, base=torch.asarray(base))
+        assert one is not None
+        assert other is not None
+        np.testing.assert_array_equal(one.issued, other.issued)
+        np.testing.assert_allclose(other.mean.numpy(), one.mean, rtol=1e-9)
+    for wrong, words in ((np.nan, "base= has nan at lead 1"), (1e160, r"base= has 1e\+160 at lead 1")):
+        base[1, 0] = wrong
+        with pytest.raises(ompb.errors.ForecasterError, match=words):
+            fleets[1].step(rows, base=torch.asarray(base))
+    with pytest.raises(ompb.errors.ShapeError, match=r"base is float64 of shape \(4, 4, 2\)"):
+        fleets[1].step(rows, base=torch.asarray(base[1:]))
 
 
 def test_a_step_waits_for_no_number_and_names_every_device() -> None:

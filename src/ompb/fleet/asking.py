@@ -31,12 +31,12 @@ def answered(
     """The groups, split where some of their series have no base forecast, with what is said of each, or None.
 
     ``base`` is `ASK`, None, base forecasts (S, H, C) of all series with NaN for those that have none, or an array of
-    torch, which is taken as it is.
+    torch on another device, which is taken as it is.
     """
     library, ready = groups[0].cohort.library, [group.cohort.is_ready(group.state) for group in groups]
     if base is None or not any(ready):
         return list(groups), [None] * len(groups)
-    if library.is_own(base):
+    if library.is_afar(base):
         own = [_own(asker, library.array(group.rows(base))) for group in groups]
         return list(groups), [one if is_ready else None for one, is_ready in zip(own, ready, strict=True)]
     query = _query(groups, entered, asker.calibrator.context, stamp, future)

@@ -120,7 +120,8 @@ class Fleet:
                 times. Without it the next one is meant.
             future: covariates known ahead, (S, horizon, K), or (horizon, K) for all, handed to the forecaster.
             base: the base forecasts (S, horizon, C), if the forecaster is not to be asked, or a mapping by id; NaN for
-                a series that has none, None for no forecast at all.
+                a series that has none, None for no forecast at all. An array on another device than the processor is
+                taken as it is, since nobody waits for it: all of it must be finite.
 
         Raises:
             GapError: a tick beyond the next one.
@@ -304,7 +305,7 @@ class Fleet:
         """The forecast and the groups after the rows (S, C) of a tick."""
         assert ticks.newest is not None  # it is the tick being closed
         cal, stamp = self._cal, ticks.newest if ticks.timed else None
-        given = base if base is ASK or base is None or self._library.is_own(base) else as_bases(base, now.ids, cal)
+        given = base if base is ASK or base is None or self._library.is_afar(base) else as_bases(base, now.ids, cal)
         ahead = as_futures(future, len(now.ids), cal.horizon)
         entered = [group.enter(values) for group in now.groups]
         asker = Asker(cal, self._forecaster, self._batched)

@@ -65,6 +65,10 @@ class Library:
         """Whether an array is torch's and this is a library of torch."""
         return self.device is not None and hasattr(values, "is_floating_point")
 
+    def is_afar(self, values: Any) -> bool:
+        """Whether such an array lies on another device than the processor, where looking at it would mean waiting."""
+        return self.is_own(values) and values.device.type != "cpu"
+
     def host(self, values: Any) -> NDArray[Any]:
         """An array of any library in NumPy."""
         return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
