@@ -321,3 +321,18 @@ def test_realised_risk_follows_every_outcome(patience: int) -> None:
         assert found.newest[0] == newest
         assert float(found.mean[0]) == pytest.approx(np.mean(expected) if expected else 0.0, rel=1e-12)
     assert len(expected) < rows - 3 - horizon - patience  # one fell out
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_realised_risk_in_float32_follows_every_outcome_however_long_a_stream_is(library: str) -> None:
+    """Float32 does not tell whole numbers beyond 2^24 apart: ticks of a second come to that in half a year."""
+    xp = pytest.importorskip(library)
+    horizon, rows = 3, 40
+    rules = RealisedRisks(channels=1, tau=xp.ones(1, dtype=xp.float32), patience=0)
+    state = rules.start(xp.zeros((1, horizon), dtype=xp.float32))
+    for row in range(2**24, 2**24 + rows):
+        heard = xp.ones((1, horizon), dtype=xp.float32)
+        state = rules.learn(state, row, 0.5 * heard, heard)
+        # the first row tells of the last origins before it, so each row that follows makes one more complete
+        assert int(rules.bound(state, 0.05).outcomes[0]) == row - 2**24
+    assert float(rules.bound(state, 0.05).mean[0]) == pytest.approx(0.25)

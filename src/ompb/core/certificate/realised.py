@@ -126,11 +126,11 @@ class RealisedRisks:
         mature = state.maturing[..., start : start + horizon]
         maturing = xp.asarray(state.maturing, copy=True)
         maturing[..., start : start + horizon] = 0.0
-        origin = xp.arange(first, first + horizon, dtype=mature.dtype, device=mature.device)
+        place = xp.arange(horizon, dtype=mature.dtype, device=mature.device)  # float32 counts no further than 2^24
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
         block, shortfall, newest = _judged(
-            mature, origin, first + due, known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
+            mature, place, due, first, known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
         )
         before = state.before + xp.sum(state.block, axis=-1)
         return RealisedState(maturing, block, before, shortfall, newest, state.rows)
@@ -139,26 +139,28 @@ class RealisedRisks:
 @fused
 def _judged(
     mature: Array,
-    origin: Array,
-    end: int,
+    place: Array,
+    due: int,
+    first: int,
     known: Array,
     shortfall: Array,
     newest: Array,
     tau: Array,
     stakes: Stakes,
 ) -> tuple[Array, Array, Array]:
-    """A block of losses, its shortfall and newest origin from the sums (S, 2, H) of its origins (H,), the last first.
+    """A block of losses, its shortfall and newest origin from the sums (S, 2, H) of its origins, the last first.
 
-    Those from ``end`` on are not due yet; ``known`` (S, 2, H) sums up the losses known to each, and their number.
+    They begin at ``first`` and have a place (H,) each. Those from the place ``due`` on are not due yet; ``known``
+    (S, 2, H) sums up the losses known to each, and their number.
     """
     xp = namespace(mature)
     squared, cells = (xp.flip(mature[:, i], axis=-1) for i in (0, 1))
-    heard = (cells > 0) & (origin < end)
+    heard = (cells > 0) & (place < due)
     seen = xp.astype(heard, cells.dtype)
     loss = seen * proxy(squared / xp.where(cells > 0, cells, 1.0), tau[:, None])
     guess = (FIRST_GUESS + known[:, 0]) / (1 + known[:, 1])
     return (
         xp.stack([loss, seen], axis=1),
         shortfall + xp.sum(seen[..., None] * shortfalls(loss, guess, stakes), axis=1),
-        xp.max(xp.where(heard, origin, newest[:, None]), axis=-1),
+        xp.max(xp.where(heard, first + place, newest[:, None]), axis=-1),
     )
