@@ -171,6 +171,32 @@ def test_a_float32_fleet_of_a_short_source_is_saved(device: str | None, tmp_path
     np.testing.assert_array_equal(fleet._library.host(one.mean), fleet._library.host(two.mean))
 
 
+def test_float32_is_refused_where_it_has_too_few_digits(tmp_path: Path) -> None:
+    """Numbers of float32 near a million and ten million lie 1/16 and 1 apart; the deviations here are about 1."""
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    near, far = (
+        ompb.Calibrator.fit(last_season, source + level, context=CONTEXT, horizon=HORIZON, season=SEASON)
+        for level in (1e6, 1e7)
+    )
+    words = (
+        r"dtype = 'float32' tells values near 1e\+07 apart in steps of 1, and the source of '.' has standard deviation"
+    )
+    fleet = ompb.Fleet(near, last_season, ["a"], dtype="float32")
+    exact = ompb.Fleet(far, last_season, ["a"])
+    exact.save(tmp_path / "far")
+    for call in (
+        lambda: ompb.Fleet(far, last_season, ["a"], dtype="float32"),
+        lambda: ompb.Fleet({"a": near, "b": far}, last_season, ["a", "b"], dtype="float32"),
+        lambda: ompb.Fleet.load(tmp_path / "far", far, last_season, dtype="float32"),
+        lambda: fleet.add(["b"], far),
+        lambda: fleet.replace(last_season, far),
+        lambda: fleet.put("b", far.stream(last_season)),
+    ):
+        with pytest.raises(ompb.errors.OptionError, match=words):
+            call()
+    assert fleet.ids == ("a",)
+
+
 def test_a_device_that_is_not_here_is_told() -> None:
     pytest.importorskip("torch")
     with pytest.raises(ompb.errors.OptionError, match=r"device = 'nowhere' is not here"):

@@ -23,7 +23,7 @@ from ompb.floor import checks
 from ompb.floor.names import listed
 from ompb.floor.turns import Mark, Turns
 from ompb.live.asking import ASK, Asker, as_bases, require_fit
-from ompb.live.cohort import require_alike, require_same_rows
+from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
 from ompb.live.outgoing import TRACKED
 from ompb.live.ticks import Ticks
@@ -49,7 +49,7 @@ class Fleet:
             each tick is handed its base forecasts.
         ids: distinct texts; the order of all arrays.
         device: None for NumPy; "cpu", "cuda" and the like for torch.
-        dtype: of the state, "float64" or "float32".
+        dtype: of the state, "float64" or "float32", which is refused where it has too few digits for the values.
         batched: whether the forecaster is asked about all series at once.
         compiled: whether torch compiles the step: faster on a GPU, once the first forecasts, which then take half a
             minute or so, are out.
@@ -176,6 +176,7 @@ class Fleet:
             new = None if forecaster is None else as_forecaster(forecaster)
             require_fit(new, each[0])
             require_alike(each, now.ids)
+            require_told_apart(each, now.ids, self._library)
             require_same_rows(each[0], self._cal)
             groups: tuple[Group, ...] = ()
             for group in now.groups:
@@ -232,6 +233,7 @@ class Fleet:
             self._turns.enter(mark)
             now, cal, state = self._now, stream._cohort.cal, stream._state
             require_alike([self._cal, cal], [now.ids[0], one])
+            require_told_apart([cal], [one], self._library)
             expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
             if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
                 raise TimeOrderError(
@@ -285,6 +287,7 @@ class Fleet:
         first = now.groups[0].cohort.cal if now.groups else each[0]
         require_fit(self._forecaster, first)
         require_alike([first, *each], [(now.ids or ids)[0], *ids])
+        require_told_apart(each, ids, self._library)
         return Now((*now.ids, *ids), with_fresh(now.groups, each, self._library, len(now.ids)), now.ticks)
 
     def _observed(self, now: Now, group: Group, age: int, told: Array) -> Group:

@@ -21,6 +21,7 @@ from ompb.core.fusing import fused, prepared
 from ompb.core.guard import Guard, GuardState
 from ompb.core.online import Issued, Online, OnlineState
 from ompb.errors import OptionError, TooShortError
+from ompb.floor.names import in_words
 from ompb.floor.shapes import Shape
 from ompb.floor.times import Stamp, Times
 from ompb.live.lanes import joined, mapped, put_back, spread, taken
@@ -29,6 +30,10 @@ from ompb.live.window import NEVER, Window
 from ompb.rows.scaler import Scaler
 from ompb.seam.query import Answer
 from ompb.types import Floats
+
+# How far apart numbers may lie that follow each other, in source standard deviations: rounding adds a thousandth of the
+# variance at most.
+FINEST = 0.1
 
 
 class CohortState(NamedTuple):
@@ -312,6 +317,21 @@ def require_same_rows(new: Calibrator, old: Calibrator) -> None:
                 f"the new calibrator has the {what} {_shown(mine)}, and the rows so far have {_shown(other)}; fit it "
                 "on rows like these, or start anew with history= for the rows so far."
             )
+
+
+def require_told_apart(calibrators: Sequence[Calibrator], ids: Sequence[str], library: Library) -> None:
+    """Raise `OptionError` where the library's numbers, coarser than those of rows, lose values near the source mean."""
+    if library.dtype == HOST.dtype:
+        return
+    for cal, one in {id(cal): (cal, one) for cal, one in zip(calibrators, ids, strict=True)}.values():
+        steps = np.spacing(abs(cal.centre).astype(library.dtype))
+        for name, step, centre, scale in zip(cal.names, steps, cal.centre, cal.scale, strict=True):
+            if step > FINEST * scale:
+                raise OptionError(
+                    f"dtype = {library.dtype!r} tells values near {centre:g} apart in steps of {step:g}, and the "
+                    f"source of {one!r} has standard deviation {scale:g} in {in_words(name)}; accepted: steps up to a "
+                    "tenth of it. Take float64, or subtract a constant from all rows."
+                )
 
 
 def _differs(one: str, other: str, what: str) -> OptionError:
