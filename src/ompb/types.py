@@ -309,12 +309,13 @@ def half_widths(level: float, levels: Floats, multipliers: Floats) -> Floats:
         raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
     grid = [gaussian_half_width(float(b)) for b in levels]
     z = gaussian_half_width(float(level))
-    right = min(int(np.searchsorted(grid, z)), len(grid))
+    right = int(np.searchsorted(grid, z, side="right"))
     if right in (0, len(grid)):
         nearest = min(right, len(grid) - 1)
         return z / grid[nearest] * multipliers[..., nearest, :, :]
     share = (z - grid[right - 1]) / (grid[right] - grid[right - 1])
-    return (1 - share) * multipliers[..., right - 1, :, :] + share * multipliers[..., right, :, :]
+    narrower, wider = multipliers[..., right - 1, :, :], multipliers[..., right, :, :]
+    return narrower + share * (wider - narrower)  # a mean of two equal ones may be rounded to less than either
 
 
 def ends(mean: Floats, sd: Floats, half: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
