@@ -251,6 +251,18 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("ids", [IDS[:1], IDS], ids=["one series", "many"])
+def test_a_calibrator_that_all_share_may_come_by_id(tmp_path: Path, ids: tuple[str, ...]) -> None:
+    by_id = dict.fromkeys(ids, calibrator())
+    before: Any
+    for number, before in enumerate((calibrator(), by_id)):
+        ompb.Fleet(before, last_season, ids).save(tmp_path / f"{number}")
+        for after in (calibrator(), by_id, {one: copy.deepcopy(calibrator()) for one in ids}):
+            assert ompb.Fleet.load(tmp_path / f"{number}", after, last_season).ids == ids
+        with pytest.raises(FormatError, match="another calibrator"):
+            ompb.Fleet.load(tmp_path / f"{number}", {**by_id, ids[0]: calibrator(1)}, last_season)
+
+
 def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:
     fleet = walked_with_two_more()
     fleet.save(tmp_path / "shard")

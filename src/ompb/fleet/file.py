@@ -47,13 +47,17 @@ class FleetState(NamedTuple):
 
 
 def owner(now: Now | Mapping[str, Calibrator]) -> str:
-    """What stands for the calibrators of a fleet: the fingerprint of the one that all share, or of all by id."""
+    """What stands for the calibrators of a fleet: the fingerprint of the one that all share, or of all by id.
+
+    Whether they came as one or by id makes no difference.
+    """
     if isinstance(now, Now):
-        each = {now.ids[place]: cal for g in now.groups for place, cal in zip(g.places, g.calibrators, strict=True)}
-        first = now.groups[0].cohort.cal
-        if all(cal is first for cal in each.values()):
-            return first.fingerprint
-        return owner(each)
+        return owner(
+            {now.ids[place]: cal for g in now.groups for place, cal in zip(g.places, g.calibrators, strict=True)}
+        )
+    first, *others = now.values()
+    if all(cal is first or cal.fingerprint == first.fingerprint for cal in others):
+        return first.fingerprint
     pairs = sorted((one, cal.fingerprint) for one, cal in now.items())
     return hashlib.sha256(repr(pairs).encode()).hexdigest()
 
