@@ -222,6 +222,17 @@ def test_before_any_outcome_only_evidence_opens_and_only_its_own_lane() -> None:
     np.testing.assert_array_equal(weights[1], [1, 0, 0])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_evidence_beyond_all_numbers_leaves_a_belief(dtype: str) -> None:
+    """The factor e^-2000 is 0 in either type, and so is (1/4)^10000 of the others, which is far less still."""
+    options = GateOptions(discounts=(0.9,), cautions=(1e-3,), evidence=1e4)
+    rules = Gate.of(np.asarray(PRIOR, dtype=dtype), 0, HORIZON, LANES, options)
+    loss = np.tile(np.asarray([1.0, 4.0, 4.0, 1.0], dtype=dtype), (LANES, 1))
+    state = rules.learn(rules.start(LANES), np.ones(LANES, dtype=dtype), loss)
+    against = np.full(LANES, -2000.0, dtype=dtype)
+    assert rules.opinion(state, against).weights.tolist() == [[1.0, 0.0, 0.0]] * LANES
+
+
 def test_a_gate_that_does_not_wait_starts_with_the_prior() -> None:
     np.testing.assert_allclose(gate(waits=False).weights(), [PRIOR] * 2)
 

@@ -171,7 +171,9 @@ class Gate:
             heard = GateState(*map(self._over_channels, state))
             against = None if log_weight is None else self._over_channels(log_weight)
         if against is not None:
-            odds = odds * (1 - self.backbone + self.backbone * xp.exp(against)[:, None])[:, None]
+            # never 0: it may still be the only voice whose losses leave it any belief
+            factor = at_least(xp.exp(against), tiny(against))[:, None]
+            odds = odds * (1 - self.backbone + self.backbone * factor)[:, None]
         by_speed = self._belief(odds, heard.loss, heard.rows, self.cautions, self.everyone[0], self.ruled_out)
         if self.options.waits and self.options.mode != "open" and not has_all(heard.rows):
             unheard = heard.rows == 0
