@@ -69,7 +69,7 @@ def drive(rules: Online, rows: Any, windows: Any, base: Any) -> list[Issued]:
         one, state = rules.issue(state, t, windows[t], base[t], CONTEXT + t)
         issued.append(one)
         if t == 23:
-            _, state = rules.reveal_late(state, 21, 23, rows[22])
+            _, state = rules.reveal_late(state, 21, 23, rows[21], rows[22])
     return issued
 
 

@@ -92,13 +92,37 @@ def test_an_absurd_cell_does_what_a_missing_one_does_to_the_bit(value: float) ->
     assert "1 cells not believed" in repr(stream)
 
 
+@pytest.mark.parametrize("value", [FILL_VALUE, 1e4, -1e3])
 @pytest.mark.parametrize("channels", [(0,), (0, 1)])
 @pytest.mark.parametrize("at", [0, CONTEXT - 2, CONTEXT - 1])
-def test_an_absurd_cell_before_the_first_forecast(at: int, channels: tuple[int, ...]) -> None:
-    """No forecast speaks of it yet: what is beyond any limit is hidden all the same."""
+def test_an_absurd_cell_before_the_first_forecast(at: int, channels: tuple[int, ...], value: float) -> None:
+    """No forecast speaks of it yet: it is held against the last known cell, the first one against the source mean."""
     spoiled, missing = target().copy(), target().copy()
-    spoiled[at, channels], missing[at, channels] = FILL_VALUE, np.nan
-    assert all(same(a, b) for a, b in zip(forecasts(spoiled), forecasts(missing), strict=True))
+    spoiled[at, channels], missing[at, channels] = value, np.nan
+    found, expected = forecasts(spoiled), forecasts(missing)
+    assert all(same(a, b) for a, b in zip(found[1:], expected[1:], strict=True))  # the first may name the hidden cell
+    np.testing.assert_array_equal(found[0].mean, expected[0].mean)
+
+
+def test_a_level_that_is_far_off_from_the_first_row_on_is_believed_after_six() -> None:
+    far = target() + 30 * calibrator().scale
+    stream = walked(far[:6])
+    assert stream.hidden == {"channel 0": 6, "channel 1": 6}
+    assert all(stream.step(row) is not None for row in far[6:60])
+    assert stream.hidden == {"channel 0": 6, "channel 1": 6}
+
+
+def test_a_cell_between_two_models_is_held_against_the_one_before_it() -> None:
+    """A new model has forecast nothing yet."""
+    spoiled = walked(target()[:AT])
+    spoiled.replace(last_season, calibrator())
+    twin = walked(target()[:AT])
+    twin.replace(last_season, calibrator())
+    one, other = spoiled.step([1e4, target()[AT, 1]]), twin.step([np.nan, target()[AT, 1]])
+    assert one is not None
+    assert other is not None
+    assert one.hidden == ("channel 0",)
+    np.testing.assert_array_equal(one.mean, other.mean)
 
 
 @pytest.mark.parametrize("deviations", [1e4, 1e6, -1e4])
@@ -264,13 +288,11 @@ CANNOT_BE = (1e90, FILL_VALUE, 1e10)
 
 @pytest.mark.parametrize(
     ("value", "age"),
-    [
-        *((value, age) for value in (*CANNOT_BE, 1e4) for age in (0, PATIENCE)),
-        *((value, PATIENCE + 1) for value in CANNOT_BE),
-    ],
+    # with a forecast that is remembered and without, in the forecaster's window and before it
+    [(value, age) for value in (*CANNOT_BE, 1e4) for age in (0, PATIENCE, PATIENCE + 1, CONTEXT + PATIENCE)],
 )
 def test_an_absurd_late_cell_is_no_news(value: float, age: int) -> None:
-    """Beyond the patience only what no measurement can be is hidden: there is no forecast left to judge it by."""
+    """Beyond the patience no forecast is left to judge it by: it is held against what stood there."""
     rows = target()[:AT].copy()
     late = AT - 1 - age
     rows[late, 0] = np.nan
@@ -278,4 +300,14 @@ def test_an_absurd_late_cell_is_no_news(value: float, age: int) -> None:
     stream.observe(late, [value, np.nan])
     assert stream.hidden == {"channel 0": 1, "channel 1": 0}
     for row in target()[AT : AT + 30]:
+        assert same(stream.step(row), twin.step(row))
+
+
+@pytest.mark.parametrize("age", [0, 1, PATIENCE])
+def test_an_absurd_late_cell_of_a_row_that_nobody_forecast_is_no_news(age: int) -> None:
+    rows = target()[: CONTEXT - 1]  # nothing is issued yet
+    stream, twin = walked(rows), walked(rows)
+    stream.observe(CONTEXT - 2 - age, [1e4, np.nan])
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    for row in target()[CONTEXT - 1 : AT]:
         assert same(stream.step(row), twin.step(row))

@@ -4,8 +4,9 @@ A cell y is taken as missing where
 
 .. math:: |y - \hat y_1| > \text{threshold} \cdot \max(s_1, 1)
 
-with the newest forecast of it and the sd that was issued (source sd 1, standardised). After `rows` such cells in a row
-it is believed: the level has moved.
+with the newest forecast of it and the sd that was issued (source sd 1, standardised). Where nobody has forecast a row,
+as in the first window, what stood there before is held against it, with s = 0: for the newest row the last known value,
+before any the source mean. After `rows` such cells in a row one is believed: the level has moved.
 """
 
 from __future__ import annotations
@@ -50,17 +51,20 @@ class Guard:
         """Nothing was forecast yet; ``like`` is any (N, H) array."""
         return GuardState(zeros(like, *like.shape), zeros(like, *like.shape), None, zeros(like, like.shape[0]), True)
 
+    @property
+    def is_off(self) -> bool:
+        """Whether every cell is believed."""
+        return self.options.threshold is None
+
     def newest(self, state: GuardState, row: int) -> tuple[Array, Array] | None:
-        """The newest forecast of a row to come and its sd, (N,) each; None where nobody is held against it."""
+        """The newest forecast of a row to come and its sd, (N,) each; None if there is none."""
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
-        if self.options.threshold is None or lead >= state.mean.shape[1]:
-            return None
-        return state.mean[:, lead], state.sd[:, lead]
+        return None if lead >= state.mean.shape[1] else (state.mean[:, lead], state.sd[:, lead])
 
     def judge(
         self, newest: tuple[Array, Array], run: Array, calm: bool, values: Array
     ) -> tuple[Array | None, Array, bool]:
-        """Which cells (N,) of the newest row to hide, by the newest forecast of it; None for none.
+        """Which cells (N,) of the newest row to hide, by its newest forecast or what stands for it; None for none.
 
         Beside it, how many in a row lay off theirs (N,), and whether none did, from those of the state.
         """
@@ -71,18 +75,21 @@ class Guard:
         run = xp.where(off | xp.isnan(values), run + off, 0.0)  # a missing cell says nothing
         return off & (run <= self.options.rows), run, has_none(run > 0)
 
-    def judge_late(self, page: Page, values: Array) -> Array:
-        """Which cells (N,) of an older row to hide, by the newest forecast on its page.
+    def judge_late(self, page: Page | None, stood: Array, values: Array) -> Array:
+        """Which cells (N,) of an older row to hide, by the newest forecast on its page, else by what stood there (N,).
 
         Late cells are few, so none is believed for its company.
         """
         xp = namespace(values)
-        if self.options.threshold is None:
+        if self.is_off:
             return xp.zeros_like(values) > 0
+        if page is None:
+            return self._off(values, stood, xp.zeros_like(stood))
         spoken = page.precision > 0  # (N, H), newest origin first
         newest = (xp.arange(spoken.shape[0], device=values.device), xp.argmax(xp.astype(spoken, xp.int8), axis=1))
-        sd = 1 / xp.where(spoken, page.precision, 1.0)[newest]
-        return xp.any(spoken, axis=1) & self._off(values, page.mean[newest], sd)
+        was_forecast = spoken[newest]
+        sd = xp.where(was_forecast, 1 / xp.where(was_forecast, page.precision[newest], 1.0), 0.0)
+        return self._off(values, xp.where(was_forecast, page.mean[newest], stood), sd)
 
     def issue(self, state: GuardState, origin: int, mean: Array, sd: Array) -> GuardState:
         """A forecast (N, H) was issued."""

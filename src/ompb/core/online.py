@@ -186,13 +186,18 @@ class Online:
             erring=self.warnings.risen(state.warnings.erring, labels.in_sd[:, 0], observed[:, 0]),
         )
 
-    def reveal_late(self, state: OnlineState, row: int, newest: int, values: Array) -> tuple[Array, OnlineState]:
+    def reveal_late(
+        self, state: OnlineState, row: int, newest: int, stood: Array, values: Array
+    ) -> tuple[Array, OnlineState]:
         """Cells (N,) of a row that is ``newest - row`` rows old have arrived; those learned before change nothing.
 
-        Returns which of them are not believed, too.
+        ``stood`` (N,) is what the window has in their place. Returns which of them are not believed, too.
         """
-        xp, page = namespace(values), state.ledger.late_page(row, newest)
-        hidden = self.guard.judge_late(page, values)
+        xp = namespace(values)
+        if newest - row > self.patience:
+            return self.guard.judge_late(None, stood, values), state
+        page = state.ledger.late_page(row, newest)
+        hidden = self.guard.judge_late(page, stood, values)
         learned = state.ledger.is_learned(row)
         news = xp.isfinite(values) & ~hidden & ~learned
         labels = self._labels(page, values, news)

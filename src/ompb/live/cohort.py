@@ -138,8 +138,9 @@ class Cohort:
 
     def enter(self, state: CohortState, values: Array) -> Entered:
         """A row (S, 1, C) has come, NaN where missing."""
-        rules, guard = self.online.guard, state.online.guard
-        newest = rules.newest(guard, state.rows)
+        rules, guard, newest = self.online.guard, state.online.guard, None
+        if not rules.is_off:
+            newest = rules.newest(guard, state.rows) or self._stood_at(state.window, 0)
         values, lanes, hidden, run, calm, window = _entered(
             self.scaler, rules, newest, guard.off, guard.calm, state.window, state.rows, values
         )
@@ -190,16 +191,14 @@ class Cohort:
         return put_back(state, self.series, told, part, after)
 
     def _observed(self, state: CohortState, late: int, values: Array) -> CohortState:
-        cal, online, newest = self.cal, state.online, state.rows - 1
-        xp = namespace(values)
-        row = values[:, None]
+        xp, newest = namespace(values), state.rows - 1
+        row, age = values[:, None], newest - late
         hidden = ~(self.scaler.near(row) | xp.isnan(row))[:, 0]
-        values = xp.where(hidden, xp.nan, values)
-        if newest - late <= cal.settings.patience:
-            lanes = self.scaler.standardise(values[:, None]).reshape((-1,))
-            off, online = self.online.reveal_late(online, late, newest, lanes)
-            hidden = hidden | off.reshape(hidden.shape)
-        window = state.window.revised(newest - late, late, xp.where(hidden, xp.nan, values))
+        lanes = self.scaler.standardise(xp.where(hidden, xp.nan, values)[:, None]).reshape((-1,))
+        stood, _ = self._stood_at(state.window, age)
+        off, online = self.online.reveal_late(state.online, late, newest, stood, lanes)
+        hidden = hidden | off.reshape(hidden.shape)
+        window = state.window.revised(age, late, xp.where(hidden, xp.nan, values))
         return state._replace(window=window, online=online, hidden=state.hidden + hidden)
 
     def remembering(self, state: CohortState, rows: Floats, stamps: Times | None) -> CohortState:
@@ -237,6 +236,11 @@ class Cohort:
             window=mapped(self.library.array, window),
             online=self.online.start(),
         )
+
+    def _stood_at(self, window: Window, age: int) -> tuple[Array, Array]:
+        """What a row that is so many rows old is held against where nobody has forecast it, and its sd: (N,) each."""
+        stood = self.scaler.standardise(window.stood_at(age)[:, None]).reshape((-1,))
+        return stood, namespace(stood).zeros_like(stood)
 
     def _lanes(self, rows: Array) -> Array:
         """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""

@@ -50,6 +50,11 @@ class Window(NamedTuple):
             before, before_row = filled[:, gone - 1], np.maximum(before_row, known_in)
         return cls(known[:, gone:], filled[:, gone:], before, before_row)
 
+    def stood_at(self, age: int) -> Array:
+        """What stands for a row that is so many rows old, (S, C): known there, or before it, else the source mean."""
+        place = int(self.known.shape[1]) - 1 - age
+        return self.filled[:, place] if place >= 0 else self.before
+
     def with_row(self, row: int, values: Array) -> Window:
         """Once ``values`` (S, 1, C) is the newest row, the one of that index."""
         xp = namespace(values)
