@@ -311,3 +311,30 @@ def test_an_absurd_late_cell_of_a_row_that_nobody_forecast_is_no_news(age: int) 
     assert stream.hidden == {"channel 0": 1, "channel 1": 0}
     for row in target()[CONTEXT - 1 : AT]:
         assert same(stream.step(row), twin.step(row))
+
+
+@pytest.mark.parametrize("value", [FILL_VALUE, 1e4, -1e3])
+@pytest.mark.parametrize("at", [0, 40, AT - 1])
+def test_an_absurd_cell_of_a_history_counts_as_missing(at: int, value: float) -> None:
+    spoiled, missing = target()[:AT].copy(), target()[:AT].copy()
+    spoiled[at, 0], missing[at, 0] = value, np.nan
+    stream, twin = (calibrator().stream(last_season, history=rows) for rows in (spoiled, missing))
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    for row in target()[AT : AT + 30]:
+        assert same(stream.step(row), twin.step(row))
+
+
+@pytest.mark.parametrize("guard", [20.0, None])
+def test_a_history_is_judged_as_its_rows_would_be_one_by_one(guard: float | None) -> None:
+    """A level that moves for good, spikes and gaps, before any forecast: the window is the one of a stream so far."""
+    cal = fit(guard=guard)
+    rows = target()[:60] + 30 * cal.scale * (np.arange(60)[:, None] >= 20)
+    rows[[5, 40, 41], 0], rows[[6, 22], 1] = 1e4, np.nan
+    remembered = cal.stream(None, history=rows)
+    stepped = cal.stream(None)
+    for row in rows:
+        stepped.step(row, base=None)
+    assert remembered.hidden == stepped.hidden
+    assert remembered.hidden == ({"channel 0": 6 + 3, "channel 1": 6} if guard else {"channel 0": 0, "channel 1": 0})
+    for one, other in zip(remembered._state.window[:2], stepped._state.window[:2], strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, at_least, has_none, namespace, zeros
+from ompb.core.arrays import Array, at_least, at_most, has_none, namespace, zeros
 from ompb.core.ledger import Page
 from ompb.floor.shapes import Shape
 
@@ -75,6 +75,21 @@ class Guard:
         run = xp.where(off | xp.isnan(values), run + off, 0.0)  # a missing cell says nothing
         return off & (run <= self.options.rows), run, has_none(run > 0)
 
+    def judge_each(self, values: Array) -> Array:
+        """Which cells (N, T) of rows that nobody forecasts to hide, row after row, from the source mean on."""
+        xp = namespace(values)
+        hidden, stood = xp.zeros_like(values) > 0, xp.zeros_like(values[:, 0])
+        if self.is_off or has_none(self._off(_width(values), stood, stood)):  # no two are far enough from each other
+            return hidden
+        run, calm, exact = stood, True, stood
+        for row in range(values.shape[1]):
+            cells = values[:, row]
+            off, run, calm = self.judge((stood, exact), run, calm, cells)
+            if off is not None:
+                hidden[:, row], cells = off, xp.where(off, xp.nan, cells)
+            stood = xp.where(xp.isnan(cells), stood, cells)
+        return hidden
+
     def judge_late(self, page: Page | None, stood: Array, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page, else by what stood there (N,).
 
@@ -98,3 +113,10 @@ class Guard:
     def _off(self, values: Array, mean: Array, sd: Array) -> Array:
         """Cells (N,) far from their forecast; a missing one is not."""
         return abs(values - mean) > self.options.threshold * at_least(sd, 1.0)
+
+
+def _width(values: Array) -> Array:
+    """How far the known ones of (N, T) values and 0 lie apart, (N,)."""
+    xp = namespace(values)
+    known = xp.where(xp.isnan(values), 0.0, values)
+    return at_least(xp.max(known, axis=1), 0.0) - at_most(xp.min(known, axis=1), 0.0)

@@ -204,16 +204,22 @@ class Cohort:
     def remembering(self, state: CohortState, rows: Floats, stamps: Times | None) -> CohortState:
         """The state of series that know rows (S, T, C) and have learned nothing from them."""
         cal = self.cal
-        near = self.on_host.near(rows)
-        known = np.where(near, rows, np.nan)
+        known = self._believed(rows)
         centre = np.broadcast_to(self.on_host.centre, (self.series, 1, cal.channels))[:, 0]
         return state._replace(
             known=rows.shape[1],
             timed=stamps is not None,
             newest=state.newest if stamps is None else stamps[-1:].astype(np.int64),
-            hidden=state.hidden + self.library.array((~near & ~np.isnan(rows)).sum(axis=1)),
+            hidden=state.hidden + self.library.array((np.isnan(known) & ~np.isnan(rows)).sum(axis=1)),
             window=mapped(self.library.array, Window.of(known, cal.remembers, centre)),
         )
+
+    def _believed(self, rows: Floats) -> Floats:
+        """Rows (S, T, C) of a history, NaN also where they cannot be true."""
+        known = np.where(self.on_host.near(rows), rows, np.nan)
+        lanes = np.moveaxis(self.on_host.standardise(known), 1, 2)  # (S, C, T)
+        hidden = self.online.guard.judge_each(lanes.reshape((-1, rows.shape[1]))).reshape(lanes.shape)
+        return np.where(np.moveaxis(hidden, 2, 1), np.nan, known)
 
     def taking_over(self, state: CohortState) -> CohortState:
         """The state of series that another model has followed so far: see `Stream.replace`."""
