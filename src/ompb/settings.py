@@ -163,11 +163,11 @@ def _unknown(name: str, known: list[str]) -> OptionError:
 
 
 def _discounts(name: str, value: Any) -> tuple[float, ...]:
-    accepted = "one or more numbers from 0.5 to 1"
+    accepted = "one or more numbers from 0.8 to 1"
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise checks.refuse(name, value, accepted)
-    # below 0.5 hardly a row is remembered, and rounding errors are all that is left of a variance
-    found = tuple(checks.number(name, one, accepted, 0.5, 1.0, ends=(True, True)) for one in value)
+    # below 0.8 hardly a row is remembered, and in float32 rounding errors are all that is left of a variance
+    found = tuple(checks.number(name, one, accepted, 0.8, 1.0, ends=(True, True)) for one in value)
     if not found:
         raise checks.refuse(name, value, accepted)
     return found

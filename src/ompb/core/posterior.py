@@ -102,8 +102,8 @@ class Posterior(MemberState, tag="posterior"):
     """Law of M heads (one per discount) on N lanes, and what late labels need of the past."""
 
     mean: Annotated[Array, Shape("N M H F")]  # w
-    # S with P = S S^T after every origin so far; P never exceeds I / lambda^REFILL_EVERY, and lambda is at least 1/2
-    root: Annotated[Array, Shape("N M F F", least=-(2.0**32), most=2.0**32)]
+    # S with P = S S^T after every origin so far; P never exceeds I / lambda^REFILL_EVERY, and lambda is at least 0.8
+    root: Annotated[Array, Shape("N M F F", least=-(2.0**11), most=2.0**11)]
     phi: Annotated[Array, Shape("N D F")]  # features by origin, see `ompb.core.rings`
     gains: Annotated[Array, Shape("N M D F")]  # gains by origin
     pulls: Annotated[Array, Shape("N M refills FF")]  # omega P after each of the newest refills, the newest first
