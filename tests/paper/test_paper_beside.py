@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from made_up import line, result
 
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
@@ -91,3 +93,5 @@ def test_what_is_missing_and_what_was_there() -> None:
     many = [result(f"m{place}", 0, seed=seed).cell for place in range(14) for seed in range(2)]
     assert missing(many, []).endswith(", and others 4).")
     assert made_from(there) == {"cells": 2, "commits": ["c0ffee"], "devices": ["cpu"]}
+    whole = [replace(there[0], commit="0123456789abcdef"), replace(there[1], commit="0123456789ab")]
+    assert made_from(whole)["commits"] == ["0123456789ab"]  # of a store, and of an exported table

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ompb.bench.store import Cell, Result
+from ompb.bench.store import COMMIT, Cell, Result
 from ompb.paper.beside import Measured, Place
 
 MOST_NAMED = 12  # methods that a note on missing cells names
@@ -18,7 +18,8 @@ def made_from(results: Sequence[Result]) -> dict[str, Any]:
     """How many cells, and the commits and devices they were run with."""
     return {
         "cells": len(results),
-        "commits": sorted({result.commit for result in results if result.commit}),
+        # as they are exported: else one that is in a store and in a table would be two
+        "commits": sorted({result.commit[:COMMIT] for result in results if result.commit}),
         "devices": sorted({result.device for result in results}),
     }
 
