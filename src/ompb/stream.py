@@ -14,7 +14,7 @@ from ompb.errors import StaleRowError, TimeOrderError
 from ompb.floor.cards import card, facts
 from ompb.floor.names import listed
 from ompb.floor.times import Stamp, Times
-from ompb.floor.turns import Mark, Turns
+from ompb.floor.turns import Turns, in_turn
 from ompb.live.asking import ASK, Asker, as_base, require_fit
 from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
@@ -77,6 +77,7 @@ class Stream:
         """How many cells of each channel were not believed, being absurd, and count as missing."""
         return dict(zip(self._cohort.cal.names, self._state.hidden[0].tolist(), strict=True))
 
+    @in_turn
     def step(self, row: Any, *, at: Any = None, future: Any = None, base: Any = ASK) -> Forecast | None:
         """Take in the next row and forecast from it; None until ``context`` rows are known, or without base forecast.
 
@@ -96,46 +97,38 @@ class Stream:
 
         Any of them leaves the stream as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            cal, state = self._cohort.cal, self._state
-            values, own = as_timed_row(row, cal.names)
-            ahead = None if future is None else as_future(future, cal.horizon, "future")
-            stamp, gap = self._place(state).of_next(own if at is None and cal.grid is not None else at)
-            if gap:
-                # what is handed in with a row is not known of those before it: no forecast is issued there
-                state = self._after_gap(state, gap, ASK if base is ASK and future is None else None)
-            forecast, state = self._stepped(state, values, stamp, ahead, base)
-            self._state = state
-            return forecast
-        finally:
-            del mark  # a traceback may keep this frame alive
+        cal, state = self._cohort.cal, self._state
+        values, own = as_timed_row(row, cal.names)
+        ahead = None if future is None else as_future(future, cal.horizon, "future")
+        stamp, gap = self._place(state).of_next(own if at is None and cal.grid is not None else at)
+        if gap:
+            # what is handed in with a row is not known of those before it: no forecast is issued there
+            state = self._after_gap(state, gap, ASK if base is ASK and future is None else None)
+        forecast, state = self._stepped(state, values, stamp, ahead, base)
+        self._state = state
+        return forecast
 
+    @in_turn
     def remember(self, history: Any, *, times: Any = None, replay: bool = False) -> None:
         """Take in rows known before the first one: see `Calibrator.stream`.
 
         Raises `InputError` for rows or times that cannot be used, `StaleRowError` once there is a row, and whatever
         `step` raises of one that is replayed. The stream is then as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            cal, state = self._cohort.cal, self._state
-            if state.known:
-                taken = f"{state.rows} rows have been stepped" if state.rows else "the stream has a history"
-                raise StaleRowError(f"{taken}; history comes once, before the first row: start a new stream.")
-            if times is not None and cal.grid is None:
-                raise TimeOrderError("times= means nothing here, as the calibrator was fitted without times.")
-            table = as_rows_of(history, "history", cal.names, times, cal.grid)
-            stamps = None if cal.grid is None else table.times
-            if replay:
-                self._state = self._replayed(table.values, stamps)
-            else:
-                self._state = self._cohort.remembering(state, table.values[None], stamps)
-        finally:
-            del mark  # a traceback may keep this frame alive
+        cal, state = self._cohort.cal, self._state
+        if state.known:
+            taken = f"{state.rows} rows have been stepped" if state.rows else "the stream has a history"
+            raise StaleRowError(f"{taken}; history comes once, before the first row: start a new stream.")
+        if times is not None and cal.grid is None:
+            raise TimeOrderError("times= means nothing here, as the calibrator was fitted without times.")
+        table = as_rows_of(history, "history", cal.names, times, cal.grid)
+        stamps = None if cal.grid is None else table.times
+        if replay:
+            self._state = self._replayed(table.values, stamps)
+        else:
+            self._state = self._cohort.remembering(state, table.values[None], stamps)
 
+    @in_turn
     def observe(self, at: Any, row: Any) -> None:
         """Take in a row (C,), or some of its cells (NaN elsewhere), that came late, or a revision.
 
@@ -145,16 +138,12 @@ class Stream:
 
         Raises `StaleRowError` for a row not yet due, or too old to be of use. The stream is then as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            cal, state = self._cohort.cal, self._state
-            values = as_row(row, cal.names)
-            late = self._place(state).of_late(at, max(cal.settings.patience, cal.remembers - 1))
-            self._state = self._cohort.observe(state, late, values[None])
-        finally:
-            del mark  # a traceback may keep this frame alive
+        cal, state = self._cohort.cal, self._state
+        values = as_row(row, cal.names)
+        late = self._place(state).of_late(at, max(cal.settings.patience, cal.remembers - 1))
+        self._state = self._cohort.observe(state, late, values[None])
 
+    @in_turn
     def replace(self, forecaster: AnyForecaster | None, calibrator: Calibrator) -> None:
         """Go on with another model, trained again perhaps, and a calibrator fitted for it, from the next row on.
 
@@ -172,17 +161,12 @@ class Stream:
         is longer than the rows that are kept, and `ForecasterError` for a forecaster that it was not fitted for. The
         stream is then as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            new = None if forecaster is None else as_forecaster(forecaster)
-            require_fit(new, calibrator)
-            require_same_rows(calibrator, self._cohort.cal)
-            cohort = Cohort((calibrator,), 1)
-            after = {"_forecaster": new, "_cohort": cohort, "_state": cohort.taking_over(self._state)}
-            self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a row
-        finally:
-            del mark  # a traceback may keep this frame alive
+        new = None if forecaster is None else as_forecaster(forecaster)
+        require_fit(new, calibrator)
+        require_same_rows(calibrator, self._cohort.cal)
+        cohort = Cohort((calibrator,), 1)
+        after = {"_forecaster": new, "_cohort": cohort, "_state": cohort.taking_over(self._state)}
+        self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a row
 
     def realised_risk(self) -> RealisedRisk:
         """What matured outcomes prove about the forecasts this model has issued so far, at all times at once.

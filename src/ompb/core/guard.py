@@ -61,6 +61,10 @@ class Guard:
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
         return None if lead >= state.mean.shape[1] else (state.mean[:, lead], state.sd[:, lead])
 
+    def in_place_of(self, stood: Array) -> tuple[Array, Array]:
+        """What stood in a row (N,), as a forecast of it and its sd."""
+        return stood, namespace(stood).zeros_like(stood)
+
     def judge(
         self, newest: tuple[Array, Array], run: Array, calm: bool, values: Array
     ) -> tuple[Array | None, Array, bool]:
@@ -79,12 +83,14 @@ class Guard:
         """Which cells (N, T) of rows that nobody forecasts to hide, row after row, from the source mean on."""
         xp = namespace(values)
         hidden, stood = xp.zeros_like(values) > 0, xp.zeros_like(values[:, 0])
-        if self.is_off or has_none(self._off(_width(values), stood, stood)):  # no two are far enough from each other
+        if self.is_off or has_none(
+            self._off(_width(values), *self.in_place_of(stood))
+        ):  # no two are far enough from each other
             return hidden
-        run, calm, exact = stood, True, stood
+        run, calm = stood, True
         for row in range(values.shape[1]):
             cells = values[:, row]
-            off, run, calm = self.judge((stood, exact), run, calm, cells)
+            off, run, calm = self.judge(self.in_place_of(stood), run, calm, cells)
             if off is not None:
                 hidden[:, row], cells = off, xp.where(off, xp.nan, cells)
             stood = xp.where(xp.isnan(cells), stood, cells)
@@ -99,7 +105,7 @@ class Guard:
         if self.is_off:
             return xp.zeros_like(values) > 0
         if page is None:
-            return self._off(values, stood, xp.zeros_like(stood))
+            return self._off(values, *self.in_place_of(stood))
         spoken = page.precision > 0  # (N, H), newest origin first
         newest = (xp.arange(spoken.shape[0], device=values.device), xp.argmax(xp.astype(spoken, xp.int8), axis=1))
         was_forecast = spoken[newest]

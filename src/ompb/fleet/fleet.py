@@ -21,7 +21,7 @@ from ompb.fleet.parts import all_parts, parts_of
 from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
 from ompb.floor.names import listed
-from ompb.floor.turns import Mark, Turns
+from ompb.floor.turns import Turns, in_turn
 from ompb.live.asking import ASK, Asker, as_bases, require_fit
 from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
@@ -110,6 +110,7 @@ class Fleet:
         """The newest tick that was closed; None before the first."""
         return self._now.ticks.newest
 
+    @in_turn
     def step(self, rows: Any, *, at: Any = None, future: Any = None, base: Any = ASK) -> FleetForecast | None:
         """Close the next tick and forecast from it; None for a tick that was closed before, which changes nothing.
 
@@ -131,88 +132,67 @@ class Fleet:
 
         Any of them leaves the fleet as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            now = self._now
-            ticks = now.ticks.after(at, self._cal.grid)
-            if ticks is None:
-                return None
-            values = as_tick_rows(rows, now.ids, self._cal.names, self._library)
-            out, groups = self._stepped(now, ticks, values, future, base)
-            self._now = Now(now.ids, groups, ticks)
-            return out
-        finally:
-            del mark  # a traceback may keep this frame alive
+        now = self._now
+        ticks = now.ticks.after(at, self._cal.grid)
+        if ticks is None:
+            return None
+        values = as_tick_rows(rows, now.ids, self._cal.names, self._library)
+        out, groups = self._stepped(now, ticks, values, future, base)
+        self._now = Now(now.ids, groups, ticks)
+        return out
 
+    @in_turn
     def observe(self, at: Any, rows: Any) -> None:
         """Take in cells of an older tick, (S, C) or a mapping by id, NaN elsewhere: see `Stream.observe`.
 
         Raises `StaleRowError` for a tick not yet closed, or too old to be of use. The fleet is then as it was.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            now, cal = self._now, self._cal
-            values = as_tick_rows(rows, now.ids, cal.names, self._library)
-            age = now.ticks.age(at, cal.grid)
-            kept = max(cal.settings.patience, *(group.cohort.cal.remembers - 1 for group in now.groups))
-            if age > kept:
-                raise StaleRowError(f"tick {at!r} is {age} ticks old; accepted: up to {kept}.")
-            groups = tuple(self._observed(now, group, age, group.rows(values)) for group in now.groups)
-            self._now = Now(now.ids, groups, now.ticks)
-        finally:
-            del mark  # a traceback may keep this frame alive
+        now, cal = self._now, self._cal
+        values = as_tick_rows(rows, now.ids, cal.names, self._library)
+        age = now.ticks.age(at, cal.grid)
+        kept = max(cal.settings.patience, *(group.cohort.cal.remembers - 1 for group in now.groups))
+        if age > kept:
+            raise StaleRowError(f"tick {at!r} is {age} ticks old; accepted: up to {kept}.")
+        groups = tuple(self._observed(now, group, age, group.rows(values)) for group in now.groups)
+        self._now = Now(now.ids, groups, now.ticks)
 
+    @in_turn
     def replace(self, forecaster: AnyForecaster | None, calibrators: Calibrator | Mapping[str, Calibrator]) -> None:
         """Go on with another model for all series, from the next tick on: see `Stream.replace`.
 
         Series that share a clock are computed together again, wherever they had forecasts before.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            now, each = self._now, each_of(calibrators, self.ids)
-            new = None if forecaster is None else as_forecaster(forecaster)
-            require_fit(new, each[0])
-            require_alike(each, now.ids)
-            require_told_apart(each, now.ids, self._library)
-            require_same_rows(each[0], self._cal)
-            groups: tuple[Group, ...] = ()
-            for group in now.groups:
-                for part in group.taken_over([each[place] for place in group.places]):
-                    groups = with_joined(groups, part)
-            default = calibrators if isinstance(calibrators, Calibrator) else None
-            after = {"_forecaster": new, "_default": default, "_now": Now(now.ids, groups, now.ticks)}
-            self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a tick
-        finally:
-            del mark  # a traceback may keep this frame alive
+        now, each = self._now, each_of(calibrators, self.ids)
+        new = None if forecaster is None else as_forecaster(forecaster)
+        require_fit(new, each[0])
+        require_alike(each, now.ids)
+        require_told_apart(each, now.ids, self._library)
+        require_same_rows(each[0], self._cal)
+        groups: tuple[Group, ...] = ()
+        for group in now.groups:
+            for part in group.taken_over([each[place] for place in group.places]):
+                groups = with_joined(groups, part)
+        default = calibrators if isinstance(calibrators, Calibrator) else None
+        after = {"_forecaster": new, "_default": default, "_now": Now(now.ids, groups, now.ticks)}
+        self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a tick
 
+    @in_turn
     def add(self, ids: Iterable[str], calibrators: Calibrator | Mapping[str, Calibrator] | None = None) -> None:
         """Let series join with the next tick; they come last in ``ids``. Without calibrators, that of the others."""
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            with_calibrators = self._default if calibrators is None else calibrators
-            if with_calibrators is None:
-                raise OptionError("the series of this fleet have calibrators of their own; pass calibrators= by id.")
-            self._now = self._with_new(self._now, as_ids(ids), with_calibrators)
-        finally:
-            del mark  # a traceback may keep this frame alive
+        with_calibrators = self._default if calibrators is None else calibrators
+        if with_calibrators is None:
+            raise OptionError("the series of this fleet have calibrators of their own; pass calibrators= by id.")
+        self._now = self._with_new(self._now, as_ids(ids), with_calibrators)
 
+    @in_turn
     def drop(self, ids: Iterable[str]) -> None:
         """Let series leave, but not all of them."""
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            now = self._now
-            leaving = np.asarray(places_of(as_ids(ids), now.ids, "drop"))
-            if len(leaving) == len(now.ids):
-                raise InputError("these are all series of the fleet; keep one, or let go of the fleet.")
-            staying = tuple(np.delete(np.asarray(now.ids, dtype=object), leaving).tolist())
-            self._now = Now(staying, without(now.groups, leaving), now.ticks)
-        finally:
-            del mark  # a traceback may keep this frame alive
+        now = self._now
+        leaving = np.asarray(places_of(as_ids(ids), now.ids, "drop"))
+        if len(leaving) == len(now.ids):
+            raise InputError("these are all series of the fleet; keep one, or let go of the fleet.")
+        staying = tuple(np.delete(np.asarray(now.ids, dtype=object), leaving).tolist())
+        self._now = Now(staying, without(now.groups, leaving), now.ticks)
 
     def take(self, one: str) -> Stream:
         """A series as an ordinary stream, which goes on from here. The series stays, and knows nothing of it."""
@@ -223,32 +203,28 @@ class Fleet:
         stream._state = moved(alone.state, HOST)
         return stream
 
+    @in_turn
     def put(self, one: str, stream: Stream) -> None:
         """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one.
 
         The stream stays, and knows nothing of it.
         """
-        mark = Mark()
-        try:
-            self._turns.enter(mark)
-            now, cal, state = self._now, stream._cohort.cal, stream._state
-            require_alike([self._cal, cal], [now.ids[0], one])
-            require_told_apart([cal], [one], self._library)
-            expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
-            if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
-                raise TimeOrderError(
-                    f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
-                    "bring one whose newest row is of that time."
-                )
-            ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
-            if one in now.ids:
-                ids, place = now.ids, now.ids.index(one)
-                groups = without(groups, np.asarray([place]), closes_up=False)
-            new = Group.fresh([cal], self._library, np.asarray([place]))
-            own = moved(copy.deepcopy(state), self._library)  # the stream may go on, and writes to its buffers
-            self._now = Now(ids, with_joined(groups, new._replace(state=own)), now.ticks)
-        finally:
-            del mark  # a traceback may keep this frame alive
+        now, cal, state = self._now, stream._cohort.cal, stream._state
+        require_alike([self._cal, cal], [now.ids[0], one])
+        require_told_apart([cal], [one], self._library)
+        expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
+        if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
+            raise TimeOrderError(
+                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
+                "bring one whose newest row is of that time."
+            )
+        ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
+        if one in now.ids:
+            ids, place = now.ids, now.ids.index(one)
+            groups = without(groups, np.asarray([place]), closes_up=False)
+        new = Group.fresh([cal], self._library, np.asarray([place]))
+        own = moved(copy.deepcopy(state), self._library)  # the stream may go on, and writes to its buffers
+        self._now = Now(ids, with_joined(groups, new._replace(state=own)), now.ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all series to one file, with the tick inside; calibrators are saved on their own."""

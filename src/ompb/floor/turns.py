@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ompb.errors import BusyError
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 class Mark:
@@ -38,3 +44,29 @@ class Turns:
                 )
             with suppress(ValueError):  # another call has just done so
                 self._calls.remove(earlier)
+
+
+class TakesTurns(Protocol):
+    """What makes one call at a time."""
+
+    _turns: Turns
+
+
+_Owner = TypeVar("_Owner", bound=TakesTurns)
+
+
+def in_turn(
+    method: Callable[Concatenate[_Owner, _Arguments], _Result],
+) -> Callable[Concatenate[_Owner, _Arguments], _Result]:
+    """The same method, refused with `BusyError` while another call is at work."""
+
+    @wraps(method)
+    def call(self: _Owner, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        mark = Mark()
+        try:
+            self._turns.enter(mark)
+            return method(self, *arguments, **named)
+        finally:
+            del mark  # a traceback may keep this frame alive
+
+    return call

@@ -140,7 +140,7 @@ class Cohort:
         """A row (S, 1, C) has come, NaN where missing."""
         rules, guard, newest = self.online.guard, state.online.guard, None
         if not rules.is_off:
-            newest = rules.newest(guard, state.rows) or self._stood_at(state.window, 0)
+            newest = rules.newest(guard, state.rows) or rules.in_place_of(self._stood_at(state.window, 0))
         values, lanes, hidden, run, calm, window = _entered(
             self.scaler, rules, newest, guard.off, guard.calm, state.window, state.rows, values
         )
@@ -195,7 +195,7 @@ class Cohort:
         row, age = values[:, None], newest - late
         hidden = ~(self.scaler.near(row) | xp.isnan(row))[:, 0]
         lanes = self.scaler.standardise(xp.where(hidden, xp.nan, values)[:, None]).reshape((-1,))
-        stood, _ = self._stood_at(state.window, age)
+        stood = self._stood_at(state.window, age)
         off, online = self.online.reveal_late(state.online, late, newest, stood, lanes)
         hidden = hidden | off.reshape(hidden.shape)
         window = state.window.revised(age, late, xp.where(hidden, xp.nan, values))
@@ -243,10 +243,9 @@ class Cohort:
             online=self.online.start(),
         )
 
-    def _stood_at(self, window: Window, age: int) -> tuple[Array, Array]:
-        """What a row that is so many rows old is held against where nobody has forecast it, and its sd: (N,) each."""
-        stood = self.scaler.standardise(window.stood_at(age)[:, None]).reshape((-1,))
-        return stood, namespace(stood).zeros_like(stood)
+    def _stood_at(self, window: Window, age: int) -> Array:
+        """What a row that is so many rows old is held against where nobody has forecast it: (N,)."""
+        return self.scaler.standardise(window.stood_at(age)[:, None]).reshape((-1,))
 
     def _lanes(self, rows: Array) -> Array:
         """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""
