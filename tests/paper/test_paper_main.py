@@ -3,6 +3,7 @@ from made_up import line, result, runs
 from ompb.bench.findings import Section
 from ompb.paper.analysis import Scope
 from ompb.paper.main import ANALYSES, reduce, wanted
+from ompb.paper.printed import accuracy
 
 QUICK = Scope(quick=True)
 
@@ -69,10 +70,12 @@ def test_cells() -> None:
     assert {(cell.dataset, cell.backbone, cell.horizon, cell.seed) for cell in quick} == {("etth", "tcn", 24, 0)}
     leaky = {cell.method for cell in quick if cell.protocol == "one-step"}
     assert {"original", "profile", "copy", "ompb-paper", "solid"} <= leaky
-    assert {cell.method for cell in quick if cell.protocol == "honest"} == {"ompb", *leaky}
+    assert {cell.method for cell in quick if cell.protocol == "honest"} == {"ompb", "gd", "elf", *leaky}
     full = wanted("ili_results", Scope())
     shown = {cell.method for cell in full if cell.protocol == "one-step"}
     assert not shown & {"ompb", "retrain", "retrain+ompb"}
+    printed = {method for _, _, method, *_ in accuracy("ili_results")}
+    assert shown == {"original", "last", "bias", "copy", "ompb-paper", *printed - {"ompb"}}
     assert {"ompb", "retrain", "retrain+ompb", *shown} <= {cell.method for cell in full if cell.protocol == "honest"}
     assert len(set(full)) == len(full)
     assert {cell.horizon for cell in full} == {24, 48, 72}

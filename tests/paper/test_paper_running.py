@@ -49,7 +49,7 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
 
 
 def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> None:
-    """Its cells are added; a finding it has no cell of stays, and so does one that was made from more."""
+    """Its cells are added, and findings are of all; one of single steps that was made from more stays."""
 
     def counted(there: Runs, _: Scope) -> Finding:
         return Finding("toy", "", "", made_from={"cells": len(there.found([SHORT, LONG]))})
@@ -64,7 +64,10 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
     assert export_all(both, cells, [plain])[0] == found() == 2
 
     strangers = stored(tmp_path / "strangers", result("last", 0.3, horizon=48))
-    assert export_all(strangers, cells, [plain], add=True) == (3, [])
+    nothing = dataclasses.replace(plain, cells=lambda _: [])
+    assert export_all(strangers, cells, [nothing], add=True) == (3, [])  # what needs no cells is not made of these
+    assert len(export_all(strangers, cells, [plain], add=True)[1]) == 1
+    assert found() == 2
     assert export_all(both, cells, [stepwise], add=True) == (3, [])  # it has the cells, and no steps of them
     again = stored(tmp_path / "again", result("copy", 0.4))
     with_steps(tmp_path / "again", {SHORT: {"mae": [0.4]}})

@@ -46,7 +46,7 @@ def wanted(scope: Scope) -> list[Cell]:
 def reduce(runs: Runs, scope: Scope) -> Finding:
     """For each protocol the scores of all methods, then those that the paper has beside its own."""
     asked = wanted(scope)
-    results = [result for result in runs.found(asked) if "ece" in result.metrics]
+    results = [result for result in runs.results if _is_here(result)]
     measured = Measured.of(results)
     notes = notes_on(asked, results)
     sections = [
@@ -61,6 +61,10 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
         sections=tuple(section for section in sections if section.lines),
         made_from=made_from(results),
     )
+
+
+def _is_here(result: Result) -> bool:
+    return main.is_of(MAIN, result) and result.cell.horizon in HORIZONS and "ece" in result.metrics
 
 
 def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:

@@ -104,9 +104,9 @@ def finding_path(results: Path, analysis: Analysis) -> Path:
 def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: bool = False) -> tuple[int, list[Path]]:
     """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings.
 
-    With ``add``, cells that the CSV has and the store lacks stay there. Findings of analyses of which the store has a
-    cell are made anew, from all cells or, where they need single steps, from those of the store; of these, one that was
-    made from more stays.
+    With ``add``, cells that the CSV has and the store lacks stay there. Findings are made of all cells or, where they
+    need single steps, of those of the store; of these, one that was made from more stays, and so does one that needs
+    no cells.
     """
     own = Runs.of(store)
     stepped = Runs(store, tuple(result for result in own.results if store.has_steps(result.cell)))
@@ -114,8 +114,7 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
     count, written = export(store, cells, earlier), []
     every = Runs(store, tuple(with_earlier(own.results, earlier)))
     for analysis in analyses:
-        has_run = stepped if analysis.per_step else own
-        if add and not has_run.found([*analysis.cells(FULL), *analysis.cells(QUICK)]):
+        if add and not analysis.cells(FULL):
             continue
         finding = finding_in(stepped if analysis.per_step else every, analysis)
         path = finding_path(cells.parent, analysis)
