@@ -95,3 +95,11 @@ def test_what_is_missing_and_what_was_there() -> None:
     assert made_from(there) == {"cells": 2, "commits": ["c0ffee"], "devices": ["cpu"]}
     whole = [replace(there[0], commit="0123456789abcdef"), replace(there[1], commit="0123456789ab")]
     assert made_from(whole)["commits"] == ["0123456789ab"]  # of a store, and of an exported table
+
+
+def test_every_method_of_a_stream_is_scored_on_as_many_forecasts() -> None:
+    early = replace(result("copy", 0.2), settings={})  # of a version that did not say how many
+    measured = Measured.of([result("original", 0.3), early, result("last", 0.1, horizon=96)])
+    assert [measured.windows(Place.of(one.cell)) for one in (early, result("last", 0.1, split="ood"))] == ["100", ""]
+    unknown = Measured.of([early])
+    assert unknown.windows(Place.of(early.cell)) == ""

@@ -7,12 +7,15 @@ import statistics
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import ONE_STEP, Clock
-from ompb.bench.store import Cell, Result
+from ompb.bench.store import WINDOWS, Cell, Result
 from ompb.paper.grid import PAPERS_DATA, Spot, paper_dataset
 from ompb.paper.printed import Number
+
+Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
 ALL_SEEDS = (
@@ -35,20 +38,30 @@ class Place:
         """That of a cell."""
         return cls(Spot(cell.dataset, cell.backbone, cell.horizon, cell.split), cell.protocol, cell.method)
 
+    @property
+    def stream(self) -> Stream:
+        """What is forecast here, and how far ahead."""
+        return self.spot.dataset, self.spot.horizon, self.spot.split
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Results by place and seed."""
 
     results: Mapping[Place, Mapping[int, Result]]
+    scored: Mapping[Stream, int]  # forecasts, as many for every method
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Measured:
         """Of finished cells."""
         found: dict[Place, dict[int, Result]] = {}
+        scored: dict[Stream, int] = {}
         for result in results:
-            found.setdefault(Place.of(result.cell), {})[result.cell.seed] = result
-        return cls(found)
+            place = Place.of(result.cell)
+            found.setdefault(place, {})[result.cell.seed] = result
+            if WINDOWS in result.settings:  # results of early versions do not say it
+                scored[place.stream] = result.settings[WINDOWS]
+        return cls(found, scored)
 
     def common_seeds(self, places: Iterable[Place]) -> tuple[int, ...]:
         """The seeds of all of these places that have run at all."""
@@ -69,9 +82,8 @@ class Measured:
         return statistics.stdev(values) if len(values) > 1 else None
 
     def windows(self, place: Place) -> str:
-        """How many forecasts were scored."""
-        found = self.results.get(place, {}).values()
-        return " ".join(sorted({str(result.settings["windows"]) for result in found if "windows" in result.settings}))
+        """How many forecasts were scored; empty if none was, or nobody knows."""
+        return str(self.scored.get(place.stream, "")) if place in self.results else ""
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ protocol is a delay of H.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Cell
@@ -134,7 +136,7 @@ def _text(where: list[Spot], measured: Measured) -> str:
     """The paper's method at each delay against the bare backbone and ours."""
     sentences = []
     for spot in where:
-        here = Measured({place: found for place, found in measured.results.items() if place.spot == spot})
+        here = replace(measured, results={at: found for at, found in measured.results.items() if at.spot == spot})
         for name, protocol in delays(spot.horizon).items():
             duel = Duel.of(here, (protocol, PRESET), (HONEST, ORIGINAL))
             if duel.ratios:
