@@ -38,6 +38,7 @@ from ompb.errors import (
     StaleRowError,
     TimeOrderError,
 )
+from ompb.live.lanes import taken
 
 
 def walked(ticks: int, cal: Any = None, **options: Any) -> ompb.Fleet:
@@ -215,6 +216,40 @@ def test_a_copy_goes_its_own_way(copied: Callable[[ompb.Fleet], ompb.Fleet]) -> 
         other.step(rows + 9.0)
     for rows in table()[25:45]:
         assert same(fleet.step(rows), alone.step(rows))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda fleet, path: (fleet.save(path), ompb.Fleet.load(path, calibrator(), last_season))[1].take("b"),
+        lambda fleet, _: fleet.take("b"),
+        lambda fleet, _: copy.copy(fleet).take("b"),
+    ],
+    ids=["saved", "taken", "copied"],
+)
+def test_a_fleet_is_kept_whole_while_another_thread_steps_it(
+    kept: Callable[[ompb.Fleet, Path], ompb.Stream], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state is read while the next two are taken, as a thread may do it at any moment."""
+    fleet, steps = walked(30), iter(range(30, 34))
+
+    def disturbed(state: Any, series: int, places: Any) -> Any:
+        for _, tick in zip(range(2), steps, strict=False):
+            fleet.step(table()[tick])
+        return taken(state, series, places)
+
+    def copied(state: Any) -> Any:
+        return disturbed(state, len(IDS), slice(None))
+
+    monkeypatch.setattr("ompb.fleet.groups.taken", disturbed)
+    monkeypatch.setattr("ompb.fleet.file.deepcopy", copied)
+    stream = kept(fleet, tmp_path / "fleet")
+    monkeypatch.undo()
+    assert stream.rows == fleet.ticks == 34
+    for rows in table()[34:50]:
+        out = fleet.step(rows)
+        assert out is not None
+        assert_equal(out, 1, stream.step(rows[1]))
 
 
 @pytest.mark.parametrize("first", [0, 3], ids=["with the others", "by itself"])

@@ -34,17 +34,17 @@ _Value = TypeVar("_Value")
 def write(path: PathLike, kind: str, value: Any, *, of: str = "") -> None:
     """Write a value class, whole or not at all: an existing file is replaced in one move.
 
-    ``of`` is the fingerprint of what the value belongs to and means nothing without. Raises `FormatError`, before
-    anything is written, for a value that could not be read again.
+    ``of`` is the fingerprint of what the value belongs to and means nothing without. Nobody may change the value's
+    arrays meanwhile. Raises `FormatError`, before anything is written, for a value that could not be read again.
     """
     tree, arrays = encode(value)
     try:
         decode(type(value), tree, arrays)
     except FormatError as error:
         raise FormatError(f"this {kind} cannot be saved: {error}. The file {path} is as it was.") from error
-    pieces = pack(_text(kind, of, tree), arrays)
+    head, body = pack(_text(kind, of, tree), arrays)
     with replacing(path) as part, part.open("wb") as file:
-        file.writelines(pieces)
+        file.writelines([head, *body])
 
 
 def read(
@@ -86,7 +86,7 @@ def read(
 def fingerprint(value: Any) -> str:
     """The same for value classes that would be written alike, and for no others: the checksum of such a file."""
     tree, arrays = encode(value)
-    return pack(_text("", "", tree), arrays)[1].decode()
+    return pack(_text("", "", tree), arrays)[0][DIGEST].decode()
 
 
 def _text(kind: str, of: str, tree: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ class Now(NamedTuple):
     ids: tuple[str, ...]
     groups: tuple[Group, ...]
     ticks: Ticks
+
+    def copy(self) -> Now:
+        """The same in buffers of its own."""
+        return self._replace(groups=tuple(group._replace(state=deepcopy(group.state)) for group in self.groups))
 
 
 class SavedGroup(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,12 +15,12 @@ from ompb.errors import InputError, OptionError, StaleRowError, TimeOrderError
 from ompb.fleet.asking import answered
 from ompb.fleet.file import FleetState, Now, loaded, owner, saved
 from ompb.fleet.forecast import FleetForecast
-from ompb.fleet.groups import Group, moved, with_fresh, with_joined, without
+from ompb.fleet.groups import Group, cohort_of, moved, with_fresh, with_joined, without
 from ompb.fleet.parts import all_parts, parts_of
 from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
 from ompb.floor.names import listed
-from ompb.floor.turns import Turns, in_turn
+from ompb.floor.turns import Turns, copied, in_turn
 from ompb.live.asking import ASK, Asker, as_bases, require_fit
 from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
@@ -89,8 +88,7 @@ class Fleet:
 
     def __getstate__(self) -> dict[str, Any]:
         # a copy by `copy.copy`, too, writes to buffers of its own
-        groups = tuple(group._replace(state=copy.deepcopy(group.state)) for group in self._now.groups)
-        return {**self.__dict__, "_turns": None, "_now": self._now._replace(groups=groups)}
+        return copied(lambda: self._now, lambda now: {**self.__dict__, "_turns": None, "_now": now.copy()}, "fleet")
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__ = {**saved, "_turns": Turns("fleet")}
@@ -196,12 +194,7 @@ class Fleet:
 
     def take(self, one: str) -> Stream:
         """A series as an ordinary stream, which goes on from here. The series stays, and knows nothing of it."""
-        place = places_of([one], self.ids, "take")[0]
-        group = next(group for group in self._now.groups if place in group.places)
-        alone = group.part(np.flatnonzero(group.places == place))
-        stream = Stream(alone.cohort.cal, self._forecaster)
-        stream._state = moved(alone.state, HOST)
-        return stream
+        return copied(lambda: self._now, lambda now: self._alone(now, one), "fleet")
 
     @in_turn
     def put(self, one: str, stream: Stream) -> None:
@@ -209,7 +202,8 @@ class Fleet:
 
         The stream stays, and knows nothing of it.
         """
-        now, cal, state = self._now, stream._cohort.cal, stream._state
+        now, (cohort, _, state) = self._now, stream.__getstate__()  # which may go on, and writes to its own buffers
+        cal = cohort.cal
         require_alike([self._cal, cal], [now.ids[0], one])
         require_told_apart([cal], [one], self._library)
         expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
@@ -222,13 +216,13 @@ class Fleet:
         if one in now.ids:
             ids, place = now.ids, now.ids.index(one)
             groups = without(groups, np.asarray([place]), closes_up=False)
-        new = Group.fresh([cal], self._library, np.asarray([place]))
-        own = moved(copy.deepcopy(state), self._library)  # the stream may go on, and writes to its buffers
-        self._now = Now(ids, with_joined(groups, new._replace(state=own)), now.ticks)
+        new = Group(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
+        self._now = Now(ids, with_joined(groups, new), now.ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all series to one file, with the tick inside; calibrators are saved on their own."""
-        archive.write(path, "fleet", saved(self._now), of=owner(self._now))
+        """Write all series to one file, at any time, with the tick inside; calibrators are saved on their own."""
+        now = copied(lambda: self._now, Now.copy, "fleet")
+        archive.write(path, "fleet", saved(now), of=owner(now))
 
     @classmethod
     def load(
@@ -265,6 +259,15 @@ class Fleet:
         require_alike([first, *each], [(now.ids or ids)[0], *ids])
         require_told_apart(each, ids, self._library)
         return Now((*now.ids, *ids), with_fresh(now.groups, each, self._library, len(now.ids)), now.ticks)
+
+    def _alone(self, now: Now, one: str) -> Stream:
+        """A series as a stream, with buffers of its own."""
+        place = places_of([one], now.ids, "take")[0]
+        group = next(group for group in now.groups if place in group.places)
+        alone = group.part(np.flatnonzero(group.places == place))
+        stream = Stream(alone.cohort.cal, self._forecaster)
+        stream._state = moved(alone.state, HOST)
+        return stream
 
     def _observed(self, now: Now, group: Group, age: int, told: Array) -> Group:
         """A group once cells (s, C) of a row so many ticks back are known."""
