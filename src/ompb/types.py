@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 
 
+def as_array(numbers: Any) -> NDArray[Any]:
+    """Whatever holds numbers as an array, masked where it was; also a tensor with a gradient or on another device.
+
+    Where there is no such array it raises what the library behind it does.
+    """
+    if hasattr(numbers, "detach"):
+        numbers = numbers.detach().cpu().numpy()
+    return numbers if isinstance(numbers, np.ma.MaskedArray) else np.asarray(numbers)
+
+
 def float64(numbers: NDArray[Any]) -> Floats:
     """A fresh row-major array of them, NaN where masked; what float64 cannot hold becomes infinite."""
     with np.errstate(over="ignore"):  # a long double

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_fleets import (
     CHANNELS,
@@ -29,6 +30,7 @@ import ompb
 from ompb.errors import (
     BusyError,
     DtypeError,
+    ForecasterError,
     FormatError,
     InputError,
     NotFiniteError,
@@ -39,6 +41,7 @@ from ompb.errors import (
     TimeOrderError,
 )
 from ompb.live.lanes import taken
+from ompb.types import Floats
 
 
 def walked(ticks: int, cal: Any = None, **options: Any) -> ompb.Fleet:
@@ -313,7 +316,7 @@ def test_what_cannot_be_used_is_told() -> None:
     cases: list[tuple[type[Exception], str, Any]] = [
         (ShapeError, r"rows have shape \(2, 2\); accepted: \(5, 2\)", np.zeros((2, 2))),
         (InputError, "names the series 'x', which is not here; accepted: a, b, c", {"x": [1.0, 2.0]}),
-        (NotFiniteError, "the row of 'b' is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
+        (NotFiniteError, "series 'b': row is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
         (DtypeError, "real numbers", [["a", "b"]] * 5),
     ]
     for error, words, rows in cases:
@@ -335,6 +338,125 @@ def test_what_cannot_be_used_is_told() -> None:
     with pytest.raises(InputError, match="all series"):
         fleet.drop(IDS)
     assert fleet._now is kept
+
+
+def test_rows_by_id_and_base_forecasts_that_cannot_be_used_name_their_series() -> None:
+    fleet = walked(8)
+    kept, rows = fleet._now, table()[8]
+    one, flat = np.zeros((HORIZON, CHANNELS)), np.zeros((len(IDS), HORIZON, CHANNELS))
+    holed = flat.copy()
+    holed[3, 1, 0] = np.nan
+    cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ShapeError, r"series 'b': row has shape \(1,\)", {"rows": {"a": rows[0], "b": [1.0]}}),
+        (NotFiniteError, "series 'b': row is infinite at channel 0", {"rows": {"b": [np.inf, 1.0]}}),
+        (ShapeError, "rows is ragged", {"rows": [[1.0], [1.0, 2.0], [1.0], [1.0], [1.0]]}),
+        (ForecasterError, "series 'd': base= has nan at lead 2, channel 0", {"base": holed}),
+        (ForecasterError, "series 'c': base= has values of dtype complex128", {"base": {"c": one + 1j}}),
+        (ForecasterError, r"series 'c': base= has shape \(2, 2\)", {"base": {"c": one[:2]}}),
+        (ForecasterError, r"base= has shape \(2, 4, 2\); accepted: \(5, 4, 2\)", {"base": flat[:2]}),
+        (OptionError, "future lacks 'b', 'c', 'd', 'e'", {"future": {"a": one}}),
+        (NotFiniteError, "series 'c': future is nan", {"future": dict.fromkeys("abde", one) | {"c": one + np.nan}}),
+        (ShapeError, "other columns", {"future": dict.fromkeys("abde", one) | {"c": one[:, :1]}}),
+    ]
+    for error, words, given in cases:
+        with pytest.raises(error, match=words):
+            fleet.step(**({"rows": rows} | given))
+    assert fleet._now is kept
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_an_answer_that_cannot_be_names_the_series(batched: bool) -> None:
+    """Also where some series are not asked about."""
+    rows = table(holes=0.0)[8]
+
+    def forecaster(windows: Floats) -> Floats:
+        said = last_season(windows)
+        said[windows[:, -1, 0] == rows[2, 0]] = np.nan
+        return said
+
+    fleet = ompb.Fleet(calibrator(), forecaster, IDS[1:], batched=batched)
+    for earlier in table(holes=0.0)[:8]:
+        fleet.step(earlier[1:])
+    fleet.add(["a"])
+    kept = fleet._now
+    with pytest.raises(ForecasterError, match="series 'c': the forecaster returned nan at lead 1"):
+        fleet.step(dict(zip(IDS, rows, strict=True)))
+    assert fleet._now is kept
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_is_matched_by_id_and_by_name(library: str) -> None:
+    """Whatever the order of its lines and columns; by place, it would be taken for other series."""
+    frames = pytest.importorskip(library)
+    make = frames.table if library == "pyarrow" else frames.DataFrame
+    fleet, twin = walked(8), walked(8)
+    lines: dict[str, Any] = {
+        "channel 1": table()[8, ::-1, 1],
+        "unique_id": list(IDS[::-1]),
+        "channel 0": table()[8, ::-1, 0],
+    }
+    assert same(fleet.step(make(lines)), twin.step(table()[8]))
+    some = {name: column[:2] for name, column in lines.items()}
+    assert same(fleet.step(make(some)), twin.step(dict(zip("ed", table()[8, [4, 3]], strict=True))))
+    fleet.observe(9, make(some))
+    twin.observe(9, dict(zip("ed", table()[8, [4, 3]], strict=True)))
+    assert same(fleet.step(table()[10]), twin.step(table()[10]))
+    for change, words in (
+        ({"unique_id": list("edcbb")}, "more than one line of b"),
+        ({"unique_id": list("edcbx")}, "names the series 'x', which is not here"),
+        ({"more": np.zeros(5)}, "It comes with more"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fleet.step(make(lines | change))
+    del lines["unique_id"]
+    with pytest.raises(InputError, match="does not name the series of its lines; add a column unique_id"):
+        fleet.step(make(lines))
+
+
+def test_a_pandas_frame_may_have_its_ids_in_the_index() -> None:
+    frame = pd.DataFrame(table()[8], index=list(IDS), columns=["channel 0", "channel 1"])
+    for shown in (
+        frame,
+        frame.rename_axis("unique_id"),
+        frame.rename_axis("meter"),
+        frame.reset_index(names="unique_id"),
+    ):
+        assert same(walked(8).step(shown.iloc[::-1, ::-1]), walked(8).step(table()[8]))
+    for index in (range(5), pd.date_range("2024", periods=5)):
+        with pytest.raises(InputError, match="does not name the series"):
+            walked(8).step(frame.set_axis(index, axis=0))
+
+
+def test_masked_and_differentiable_numbers_are_read_for_what_they_are() -> None:
+    """A masked base forecast is none, whatever lies under the mask."""
+    base = np.ma.masked_array(np.zeros((len(IDS), HORIZON, CHANNELS)), mask=False)
+    base[1] = np.ma.masked
+    out = walked(8).step(table()[8], base=base)
+    assert out is not None
+    assert out.issued.tolist() == [True, False, True, True, True]
+    by_id = walked(8).step(table()[8], base={one: base[place] for place, one in enumerate(IDS)})
+    assert same(out, by_id)
+    torch = pytest.importorskip("torch")
+    rows, ahead = torch.tensor(table()[8], requires_grad=True), torch.zeros(HORIZON, 1, requires_grad=True)
+    assert same(walked(8).step(rows, future=ahead), walked(8).step(table()[8]))
+    with pytest.raises(DtypeError, match="rows is a Tensor that is no array of numbers"):
+        walked(8).step(rows.to(torch.bfloat16))
+    fleet = walked(8, device="cpu")
+    with pytest.raises(DtypeError, match=r"rows have dtype torch.int64; accepted in a tensor: floats"):
+        fleet.step(rows.detach().nan_to_num().to(torch.int64))
+
+
+def test_covariates_may_come_by_id() -> None:
+    class Asked(ompb.Forecaster):
+        def forecast(self, query: ompb.Query) -> Floats:
+            asked.append(query.future)
+            return last_season(query.windows)
+
+    asked: list[Any] = []
+    fleet, ahead = ompb.Fleet(calibrator(), Asked(), IDS), np.random.default_rng(0).normal(size=(5, HORIZON, 3))
+    for rows in table()[:CONTEXT]:
+        fleet.step(rows, future=dict(zip(IDS, ahead, strict=True)))
+    np.testing.assert_array_equal(asked[0], ahead)
 
 
 def test_calibrators_that_were_fitted_otherwise_are_refused() -> None:

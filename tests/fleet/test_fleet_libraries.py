@@ -92,7 +92,7 @@ def test_base_forecasts_in_torch_are_checked_where_nobody_has_to_wait() -> None:
         base[1, 0] = wrong
         with pytest.raises(ompb.errors.ForecasterError, match=words):
             fleets[1].step(rows, base=torch.asarray(base))
-    with pytest.raises(ompb.errors.ShapeError, match=r"base is float64 of shape \(4, 4, 2\)"):
+    with pytest.raises(ompb.errors.ForecasterError, match=r"base= has shape \(4, 4, 2\)"):
         fleets[1].step(rows, base=torch.asarray(base[1:]))
 
 

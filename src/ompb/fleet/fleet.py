@@ -113,22 +113,24 @@ class Fleet:
         """Close the next tick and forecast from it; None for a tick that was closed before, which changes nothing.
 
         Args:
-            rows: (S, C) in the order of ``ids``, NaN where missing, or a mapping by id of rows (C,), of which those
-                that are not there are missing.
+            rows: (S, C) in the order of ``ids``, NaN where missing; or a mapping by id of rows (C,), or a frame with a
+                line for each series, named by a column ``unique_id`` or by a pandas index of ids: those that are not
+                there are missing.
             at: the tick: a whole number, counted on from that of the first one, or a time if the calibrators have
                 times. Without it the next one is meant.
-            future: covariates known ahead, (S, horizon, K), or (horizon, K) for all, handed to the forecaster.
+            future: covariates known ahead, (S, horizon, K), also by id, or (horizon, K) for all, handed to the
+                forecaster.
             base: the base forecasts (S, horizon, C), if the forecaster is not to be asked, or a mapping by id; NaN for
                 a series that has none, None for no forecast at all. An array on another device than the processor is
                 taken as it is, since nobody waits for it: all of it must be finite.
 
         Raises:
             GapError: a tick beyond the next one.
-            InputError: rows, tick, base forecasts or covariates cannot be used.
-            ForecasterError: the forecaster failed, or broke its contract.
+            InputError: rows, tick or covariates cannot be used.
+            ForecasterError: the forecaster failed, or broke its contract; base forecasts cannot be used.
             BusyError: another call is at work.
 
-        Any of them leaves the fleet as it was.
+        Any of them leaves the fleet as it was. What is about one series begins with its id.
         """
         now = self._now
         ticks = now.ticks.after(at, self._cal.grid)
@@ -141,7 +143,7 @@ class Fleet:
 
     @in_turn
     def observe(self, at: Any, rows: Any) -> None:
-        """Take in cells of an older tick, (S, C) or a mapping by id, NaN elsewhere: see `Stream.observe`.
+        """Take in cells of an older tick, as `step` takes rows, NaN elsewhere: see `Stream.observe`.
 
         Raises `StaleRowError` for a tick not yet closed, or too old to be of use. The fleet is then as it was.
         """
@@ -288,10 +290,10 @@ class Fleet:
         assert ticks.newest is not None  # it is the tick being closed
         cal, stamp = self._cal, ticks.newest if ticks.timed else None
         given = base if base is ASK or base is None or self._library.is_afar(base) else as_bases(base, now.ids, cal)
-        ahead = as_futures(future, len(now.ids), cal.horizon)
+        ahead = as_futures(future, now.ids, cal.horizon)
         entered = [group.enter(values) for group in now.groups]
         asker = Asker(cal, self._forecaster, self._batched)
-        groups, answers = answered(now.groups, entered, asker, stamp, ahead, given)
+        groups, answers = answered(now.ids, now.groups, entered, asker, stamp, ahead, given)
         if len(groups) > len(now.groups):  # some series were left out
             entered = [group.enter(values) for group in groups]
         after, parts = [], []

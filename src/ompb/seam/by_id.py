@@ -31,6 +31,11 @@ def places_of(names: Iterable[str], ids: Sequence[str], what: str) -> list[int]:
     return found
 
 
+def called(one: Any) -> str:
+    """What an error about one of many series says first."""
+    return f"series {one!r}: "
+
+
 def for_each(what: str, given: Mapping[Any, _Value], ids: Collection[Any]) -> dict[Any, _Value]:
     """One for each id; there may be more. Raises `OptionError` for ids that have none."""
     if lacking := [one for one in ids if one not in given]:
