@@ -301,6 +301,65 @@ def test_a_calibrator_that_all_share_may_come_by_id(tmp_path: Path, ids: tuple[s
             ompb.Fleet.load(tmp_path / f"{number}", {**by_id, ids[0]: calibrator(1)}, last_season)
 
 
+def test_a_file_is_loaded_with_the_calibrators_of_more_series(tmp_path: Path) -> None:
+    """Series that have left, or belong to another fleet, have calibrators in the same mapping."""
+    fleet = walked(25, calibrators())
+    fleet.drop(["a", "d"])
+    fleet.save(tmp_path / "fleet")
+    again = ompb.Fleet.load(tmp_path / "fleet", calibrators(), last_season)
+    assert same(fleet.step(table()[25, [1, 2, 4]]), again.step(table()[25, [1, 2, 4]]))
+    with pytest.raises(FormatError, match="another calibrator"):
+        ompb.Fleet.load(tmp_path / "fleet", calibrators() | {"b": calibrator(0)}, last_season)
+    with pytest.raises(OptionError, match="calibrators lack c"):
+        ompb.Fleet.load(tmp_path / "fleet", {"b": calibrator(1), "e": calibrator(4)}, last_season)
+
+
+def test_what_is_no_calibrator_stream_or_id_is_told(tmp_path: Path) -> None:
+    fleet, no = walked(8), "the calibrator is a int; accepted: what ompb.Calibrator.fit"
+    fleet.save(tmp_path / "fleet")
+    kept = fleet._now
+    cases: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (OptionError, no, lambda: ompb.Fleet(3, last_season, IDS)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Fleet(dict.fromkeys(IDS, 3), last_season, IDS)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Fleet.load(tmp_path / "fleet", 3, last_season)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: fleet.add(["x"], 3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: fleet.replace(last_season, 3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Stream(3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.backtest(3, last_season, table()[:, 0])),  # type: ignore[call-overload]
+        (OptionError, "calibrators lack a", lambda: ompb.Fleet.load(tmp_path / "fleet", {}, last_season)),
+        (OptionError, r"ids = \[3\] do not name series", lambda: fleet.add(3)),  # type: ignore[arg-type]
+        (OptionError, r"ids = \[None\] do not name series", lambda: fleet.drop(None)),  # type: ignore[arg-type]
+        (OptionError, r"ids = \[7\] do not name series", lambda: fleet.put(7, fleet.take("a"))),  # type: ignore[arg-type]
+        (InputError, r"take names the series \['a'\], which is not here", lambda: fleet.take(["a"])),  # type: ignore[arg-type]
+        (InputError, "put in for 'a' is a Calibrator", lambda: fleet.put("a", calibrator())),  # type: ignore[arg-type]
+    ]
+    for error, words, call in cases:
+        with pytest.raises(error, match=words):
+            call()
+    assert fleet._now is kept
+
+
+def test_forecasts_recorded_by_row_belong_to_one_series() -> None:
+    """They would be those of every series."""
+    record = ompb.Recorded(np.zeros((40, HORIZON, CHANNELS)))
+    alone = ompb.Fleet(calibrator(), record, ["a"])
+    kept = alone._now
+    calls: list[Callable[[], Any]] = [
+        lambda: ompb.Fleet(calibrator(), record, IDS),
+        lambda: alone.add(["b"]),
+        lambda: alone.put("b", calibrator().stream(record)),
+        lambda: walked(8).replace(record, calibrator()),
+    ]
+    for call in calls:
+        with pytest.raises(ForecasterError, match="belong to one series; hand them in with each tick"):
+            call()
+    assert alone._now is kept
+    for rows in table()[:CONTEXT, :1]:
+        out = alone.step(rows)
+    assert out is not None
+    assert out.issued.all()
+
+
 def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:
     fleet = walked_with_two_more()
     fleet.save(tmp_path / "shard")

@@ -21,14 +21,17 @@ from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
 from ompb.floor.names import listed
 from ompb.floor.turns import Turns, copied, in_turn
-from ompb.live.asking import ASK, Asker, as_bases, require_fit
+from ompb.live.asking import ASK, Asker, as_bases, as_calibrator, require_fit
 from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
 from ompb.live.outgoing import TRACKED
 from ompb.live.ticks import Ticks
-from ompb.seam.by_id import as_ids, places_of
+from ompb.seam.by_id import as_ids, places_of, require_for_all
 from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.stream import Stream
+
+# What to do with forecasts that are recorded by row.
+HAND_IN = "hand them in with each tick: Fleet(calibrators, None, ids), then step(rows, base=...)"
 
 
 class Fleet:
@@ -80,7 +83,7 @@ class Fleet:
         self._batched = checks.flag("batched", batched)
         self._library = Library(device, dtype or "float64", checks.flag("compiled", compiled))
         self._turns = Turns("fleet")
-        self._default = calibrators if isinstance(calibrators, Calibrator) else None
+        self._default = None if isinstance(calibrators, Mapping) else calibrators
         self._now = self._with_new(Now((), (), Ticks()), as_ids(ids), calibrators)
 
     def __repr__(self) -> str:
@@ -165,6 +168,7 @@ class Fleet:
         now, each = self._now, each_of(calibrators, self.ids)
         new = None if forecaster is None else as_forecaster(forecaster)
         require_fit(new, each[0])
+        require_for_all(new, len(each), HAND_IN)
         require_alike(each, now.ids)
         require_told_apart(each, now.ids, self._library)
         require_same_rows(each[0], self._cal)
@@ -172,7 +176,7 @@ class Fleet:
         for group in now.groups:
             for part in group.taken_over([each[place] for place in group.places]):
                 groups = with_joined(groups, part)
-        default = calibrators if isinstance(calibrators, Calibrator) else None
+        default = None if isinstance(calibrators, Mapping) else calibrators
         after = {"_forecaster": new, "_default": default, "_now": Now(now.ids, groups, now.ticks)}
         self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a tick
 
@@ -204,6 +208,8 @@ class Fleet:
 
         The stream stays, and knows nothing of it.
         """
+        if not isinstance(stream, Stream):
+            raise InputError(f"what is put in for {one!r} is a {type(stream).__name__}; accepted: an ompb.Stream.")
         now, (cohort, _, state) = self._now, stream.__getstate__()  # which may go on, and writes to its own buffers
         cal = cohort.cal
         require_alike([self._cal, cal], [now.ids[0], one])
@@ -214,17 +220,18 @@ class Fleet:
                 f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
                 "bring one whose newest row is of that time."
             )
-        ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
+        ids, groups, place = (*now.ids, *as_ids([one])), now.groups, len(now.ids)
         if one in now.ids:
             ids, place = now.ids, now.ids.index(one)
             groups = without(groups, np.asarray([place]), closes_up=False)
+        require_for_all(self._forecaster, len(ids), HAND_IN)
         new = Group(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
         self._now = Now(ids, with_joined(groups, new), now.ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all series to one file, at any time, with the tick inside; calibrators are saved on their own."""
         now = copied(lambda: self._now, Now.copy, "fleet")
-        archive.write(path, "fleet", saved(now), of=owner(now))
+        archive.write(path, "fleet", saved(now), of=owner(now.ids, now.calibrators))
 
     @classmethod
     def load(
@@ -238,8 +245,14 @@ class Fleet:
         batched: bool = True,
         compiled: bool = False,
     ) -> Fleet:
-        """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators."""
-        of = calibrators.fingerprint if isinstance(calibrators, Calibrator) else owner(calibrators)
+        """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators.
+
+        A mapping of calibrators may have more ids than the fleet.
+        """
+
+        def of(state: FleetState) -> str:
+            return owner(state.ids, each_of(calibrators, state.ids))
+
         state = archive.read(path, "fleet", FleetState, of=of)
         fleet = cls(calibrators, forecaster, state.ids, device=device, dtype=dtype, batched=batched, compiled=compiled)
         fleet._now = loaded(path, state, each_of(calibrators, state.ids), fleet._library)
@@ -258,6 +271,7 @@ class Fleet:
         each = each_of(calibrators, ids)
         first = now.groups[0].cohort.cal if now.groups else each[0]
         require_fit(self._forecaster, first)
+        require_for_all(self._forecaster, len(now.ids) + len(ids), HAND_IN)
         require_alike([first, *each], [(now.ids or ids)[0], *ids])
         require_told_apart(each, ids, self._library)
         return Now((*now.ids, *ids), with_fresh(now.groups, each, self._library, len(now.ids)), now.ticks)
@@ -324,9 +338,9 @@ class Fleet:
 
 def each_of(calibrators: Calibrator | Mapping[str, Calibrator], ids: Sequence[str]) -> list[Calibrator]:
     """The calibrator of each series."""
-    if isinstance(calibrators, Calibrator):
-        return [calibrators] * len(ids)
+    if not isinstance(calibrators, Mapping):
+        return [as_calibrator(calibrators)] * len(ids)
     lacking = [one for one in ids if one not in calibrators]
     if lacking:
         raise OptionError(f"calibrators lack {listed(lacking)}; pass one for each id, or one for all.")
-    return [calibrators[one] for one in ids]
+    return [as_calibrator(calibrators[one]) for one in ids]

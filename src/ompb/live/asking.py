@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.errors import ForecasterError
+from ompb.errors import ForecasterError, OptionError
 from ompb.rows.scaler import Scaler
 from ompb.seam.by_id import called, places_of
 from ompb.seam.query import (
@@ -40,8 +40,19 @@ class _Ask:
 ASK: Final = _Ask()
 
 
+def as_calibrator(candidate: Any) -> Calibrator:
+    """A calibrator, or `OptionError` for anything else."""
+    if isinstance(candidate, Calibrator):
+        return candidate
+    raise OptionError(
+        f"the calibrator is a {type(candidate).__name__}; accepted: what ompb.Calibrator.fit, ompb.calibrate or "
+        "ompb.Calibrator.load gives."
+    )
+
+
 def require_fit(forecaster: Forecaster | None, calibrator: Calibrator) -> None:
     """Raise `ForecasterError` for a forecaster that the calibrator was not fitted for."""
+    as_calibrator(calibrator)
     if forecaster is None:
         return
     if calibrator.record and forecaster.record == calibrator.record:
