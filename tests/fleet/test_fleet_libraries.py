@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import pickle
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +238,25 @@ def test_what_a_series_weighs(tmp_path: Path, dtype: str, most: float) -> None:
     assert weight <= most
     fleet.save(tmp_path / "shard")
     assert (tmp_path / "shard").stat().st_size / len(ids) / 1024 <= weight + 1
+
+
+def test_what_late_rows_leave_behind_does_not_grow(tmp_path: Path) -> None:
+    """Rules for every number of series that can be late together would weigh far more than what was learned."""
+    ids = [str(number) for number in range(60)]
+    fleet = ompb.Fleet(calibrator(), last_season, ids)
+    for rows in table()[:20, :1]:
+        fleet.step(np.repeat(rows, len(ids), axis=0))
+
+    def late(most: int) -> None:
+        for number in range(1, most):
+            fleet.observe(19, dict.fromkeys(ids[:number], table()[19, 0]))
+
+    late(4)
+    fleet.save(tmp_path / "fleet")
+    weight = (tmp_path / "fleet").stat().st_size
+    tracemalloc.start()
+    late(len(ids))
+    gc.collect()
+    assert tracemalloc.get_traced_memory()[0] < 2 * weight
+    tracemalloc.stop()
+    assert len(pickle.dumps(fleet)) < 1.5 * weight

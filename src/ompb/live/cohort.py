@@ -34,6 +34,9 @@ from ompb.types import Floats
 # How far apart numbers may lie that follow each other, in source standard deviations: rounding adds a thousandth of the
 # variance at most.
 FINEST = 0.1
+# Parts of a cohort, by their number of series, whose rules are kept: late rows come of the same number again and again,
+# or of any, and the rules of every number together would weigh as much as the square of it.
+SIZES = 2
 
 
 class CohortState(NamedTuple):
@@ -66,6 +69,10 @@ class Cohort:
     calibrators: tuple[Calibrator, ...]  # of each series, or one for all of them
     series: int
     library: Library = HOST
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy makes anew what follows from these: its arrays share memory, which would be written out lane by lane
+        return {name: getattr(self, name) for name in ("calibrators", "series", "library")}
 
     @property
     def cal(self) -> Calibrator:
@@ -119,13 +126,16 @@ class Cohort:
         """The rules for some of the series."""
         if not self.is_shared:
             return Cohort(tuple(self.calibrators[place] for place in places), len(places), self.library)
-        if len(places) not in self._sized:
-            self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
-        return self._sized[len(places)]
+        part = self._sized.get(len(places))
+        if part is None:
+            part = self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
+            for older in list(self._sized)[:-SIZES]:
+                self._sized.pop(older, None)
+        return part
 
     @cached_property
     def _sized(self) -> dict[int, Cohort]:
-        """The rules for so many series of a shared calibrator, once they have been made."""
+        """The rules for so many series of a shared calibrator, those that were made last."""
         return {self.series: self}
 
     def start(self) -> CohortState:
