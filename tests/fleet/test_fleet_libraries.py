@@ -200,6 +200,23 @@ def test_float32_is_refused_where_it_has_too_few_digits(tmp_path: Path) -> None:
     assert fleet.ids == ("a",)
 
 
+def test_float32_is_refused_where_it_ends_too_soon() -> None:
+    """At 3.4e38: a mean beyond it would be infinite, and so would every forecast."""
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    for factor, fits in ((1e30, True), (1e34, False), (1e60, False)):
+        rows = factor * source
+        cal = ompb.Calibrator.fit(last_season, rows, context=CONTEXT, horizon=HORIZON, season=SEASON)
+        if fits:
+            fleet = ompb.Fleet(cal, last_season, ["a"], dtype="float32")
+            for row in rows[: CONTEXT + 4]:
+                out = fleet.step(row[None])
+            assert out is not None
+            assert np.isfinite(out.mean).all()
+        else:
+            with pytest.raises(ompb.errors.OptionError, match=r"dtype = 'float32' ends at 3.40282e\+38, and values"):
+                ompb.Fleet(cal, last_season, ["a"], dtype="float32")
+
+
 def test_a_device_that_is_not_here_is_told() -> None:
     pytest.importorskip("torch")
     with pytest.raises(ompb.errors.OptionError, match=r"device = 'nowhere' is not here"):

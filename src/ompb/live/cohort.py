@@ -27,7 +27,7 @@ from ompb.floor.times import Stamp, Times
 from ompb.live.lanes import joined, mapped, put_back, spread, taken
 from ompb.live.library import HOST, Library
 from ompb.live.window import NEVER, Window
-from ompb.rows.scaler import Scaler
+from ompb.rows.scaler import LIMIT, Scaler
 from ompb.seam.query import Answer
 from ompb.types import Floats
 
@@ -339,10 +339,20 @@ def require_same_rows(new: Calibrator, old: Calibrator) -> None:
 
 
 def require_told_apart(calibrators: Sequence[Calibrator], ids: Sequence[str], library: Library) -> None:
-    """Raise `OptionError` where the library's numbers, coarser than those of rows, lose values near the source mean."""
+    """Raise `OptionError` where the library's numbers, coarser than those of rows, lose values near the source mean.
+
+    They also end sooner: what can be a measurement must lie within them.
+    """
     if library.dtype == HOST.dtype:
         return
+    largest = float(np.finfo(library.dtype).max)
     for cal, one in {id(cal): (cal, one) for cal, one in zip(calibrators, ids, strict=True)}.values():
+        farthest = float((abs(cal.centre) + LIMIT * cal.scale).max())
+        if farthest > largest:
+            raise OptionError(
+                f"dtype = {library.dtype!r} ends at {largest:g}, and values of {one!r} may reach {farthest:g}; take "
+                "float64, or count in larger units."
+            )
         steps = np.spacing(abs(cal.centre).astype(library.dtype))
         for name, step, centre, scale in zip(cal.names, steps, cal.centre, cal.scale, strict=True):
             if step > FINEST * scale:
