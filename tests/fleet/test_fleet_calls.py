@@ -269,6 +269,40 @@ def test_a_stream_that_was_put_into_a_fleet_goes_its_own_way(first: int) -> None
         assert same(*(fleet.step(rows) for fleet in fleets))
 
 
+def test_a_fleet_begins_where_the_histories_of_its_streams_end(tmp_path: Path) -> None:
+    """Before its first tick; all forecast from it, but for those that know nothing yet."""
+    rows, hours = table(holes=0.0), np.datetime64("2024-01-01T00", "us") + np.arange(90) * np.timedelta64(1, "h")
+    arguments: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **SETTINGS}
+    cal = ompb.Calibrator.fit(last_season, rows[:40, 0], times=hours[:40], **arguments)
+    streams = [cal.stream(last_season, history=rows[30:40, place], times=hours[30:40]) for place in range(3)]
+    streams.append(cal.stream(last_season))
+    fleet = ompb.Fleet(cal, last_season, IDS[:4], batched=False)
+    for one, stream in zip("abc", streams, strict=False):
+        fleet.put(one, stream)
+    assert (fleet.ticks, fleet.newest) == (0, hours[39])
+    fleet.save(tmp_path / "fleet")
+    again = ompb.Fleet.load(tmp_path / "fleet", cal, last_season, batched=False)
+    assert (again.ticks, again.newest) == (0, hours[39])
+    older = cal.stream(last_season, history=rows[30:39, 0], times=hours[30:39])
+    for refused in (older, cal.stream(last_season)):
+        with pytest.raises(
+            TimeOrderError, match="has not come as far as the fleet, whose newest tick is 2024-01-02T15"
+        ):
+            fleet.put("d", refused)
+    with pytest.raises(ompb.GapError):
+        fleet.step(rows[41, :4], at=hours[41])
+    assert fleet.step(rows[39, :4], at=hours[39]) is None
+    for tick in range(40, 60):
+        outs = [one.step(rows[tick, :4], at=hours[tick]) for one in (fleet, again)]
+        for place, stream in enumerate(streams):
+            forecast = stream.step(rows[tick, place], at=hours[tick])
+            for out in outs:
+                assert out is not None
+                assert_equal(out, place, forecast)
+        assert outs[0] is not None
+        assert outs[0].issued.tolist() == [True, True, True, tick >= 39 + CONTEXT]
+
+
 def test_a_file_says_who_reads_it(tmp_path: Path) -> None:
     cal, kinds = calibrator(), ("Calibrator", "Stream", "Fleet")
     one: Any

@@ -97,7 +97,7 @@ def loaded(path: PathLike, state: FleetState, calibrators: Sequence[Calibrator],
         groups.append(Group(cohort, held, one.places))
     tick = int(state.newest[0])
     stamp = np.datetime64(tick, "us") if state.dated else tick
-    return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks else None, state.timed))
+    return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks or state.timed else None, state.timed))
 
 
 def _host_of(group: Group) -> Library:

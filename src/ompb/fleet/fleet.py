@@ -25,6 +25,7 @@ from ompb.live.asking import ASK, Asker, as_bases, as_calibrator, require_fit
 from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
 from ompb.live.outgoing import TRACKED
+from ompb.live.placing import Place
 from ompb.live.ticks import Ticks
 from ompb.seam.by_id import as_ids, places_of, require_for_all
 from ompb.seam.query import AnyForecaster, as_forecaster
@@ -108,7 +109,7 @@ class Fleet:
 
     @property
     def newest(self) -> Any:
-        """The newest tick that was closed; None before the first."""
+        """The newest tick that was closed, or that of a stream that was put in before; None if there is none."""
         return self._now.ticks.newest
 
     @in_turn
@@ -206,7 +207,8 @@ class Fleet:
     def put(self, one: str, stream: Stream) -> None:
         """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one.
 
-        The stream stays, and knows nothing of it.
+        Its newest row is that of the newest tick; before the first tick, the clock begins where the stream is, which
+        may have a history. The stream stays, and knows nothing of it.
         """
         if not isinstance(stream, Stream):
             raise InputError(f"what is put in for {one!r} is a {type(stream).__name__}; accepted: an ompb.Stream.")
@@ -214,10 +216,13 @@ class Fleet:
         cal = cohort.cal
         require_alike([self._cal, cal], [now.ids[0], one])
         require_told_apart([cal], [one], self._library)
-        expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
-        if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
+        ticks = now.ticks
+        if ticks.newest is None and state.timed:  # the clock begins where this stream is
+            ticks = Ticks(0, Place(cal.grid, state.rows, True, int(state.newest[0])).newest, True)
+        expected = int(np.asarray(ticks.newest).astype(np.int64)) if ticks.timed else 0
+        if state.timed != ticks.timed or int(state.newest[0]) != expected:
             raise TimeOrderError(
-                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
+                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {ticks.newest}; "
                 "bring one whose newest row is of that time."
             )
         ids, groups, place = (*now.ids, *as_ids([one])), now.groups, len(now.ids)
@@ -226,7 +231,7 @@ class Fleet:
             groups = without(groups, np.asarray([place]), closes_up=False)
         require_for_all(self._forecaster, len(ids), HAND_IN)
         new = Group(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
-        self._now = Now(ids, with_joined(groups, new), now.ticks)
+        self._now = Now(ids, with_joined(groups, new), ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all series to one file, at any time, with the tick inside; calibrators are saved on their own."""
