@@ -105,7 +105,7 @@ class Load:
     def _follow_here(self, made: Shards, clock: Clock) -> None:
         worker = Worker(made.shards, made.every, made.pick)
         worker.restore(None)
-        for block in Reader(self.log, self.ids, 1, max(1, ROWS_A_CALL // len(self.ids))).blocks(None):
+        for block in Reader(self.log, self.ids, ("load",), max(1, ROWS_A_CALL // len(self.ids))).blocks(None):
             assert block is not None
             for at, *parts in zip(block.ticks, *worker.follow(block, None, clock.last), strict=True):
                 clock.write(int(at), parts)

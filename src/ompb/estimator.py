@@ -12,6 +12,9 @@ import numpy as np
 from ompb.backtest import Run, backtest
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
+from ompb.offline.fitting import certificate_start
+from ompb.rows.frames import read_frame
+from ompb.rows.inputs import as_rows
 from ompb.seam.query import AnyForecaster
 from ompb.types import Floats
 
@@ -24,7 +27,7 @@ class CalibratedForecaster:
         context: rows in a window.
         horizon: rows in a forecast.
         season: see `Calibrator.fit`.
-        unseen: share of the rows at the end that the forecaster is not trained on, for an honest certificate.
+        unseen: rows (int) or share (float) at the end that the forecaster is not trained on, for an honest certificate.
         options: fields of `ompb.Settings`.
 
     What it needs of scikit-learn is there without it; with it, ``cross_val_score``, ``GridSearchCV`` and the like take
@@ -45,7 +48,7 @@ class CalibratedForecaster:
         context: int,
         horizon: int,
         season: int | Literal["auto"] | None = "auto",
-        unseen: float | None = None,
+        unseen: int | float | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.train, self.context, self.horizon = train, context, horizon
@@ -71,13 +74,24 @@ class CalibratedForecaster:
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # rows are their own targets
         """Train a forecaster on rows (T, C), an array or frame, and fit its calibrator on them."""
-        seen = X if self.unseen is None else X[: len(X) - round(self.unseen * len(X))]
+        seen = X if self.unseen is None else X[: self._seen(X)]
         sizes: dict[str, Any] = {"context": self.context, "horizon": self.horizon}
         self.forecaster_ = self.train(seen, **sizes)
         self.calibrator_ = Calibrator.fit(
             self.forecaster_, X, season=self.season, unseen=self.unseen, **sizes, **dict(self.options or {})
         )
         return self
+
+    def _seen(self, X: Any) -> int:
+        """How many rows come before those that the calibrator takes for unseen, missing ones among them."""
+        table = as_rows(X, "source")
+        split = certificate_start(len(table.values), self.unseen, 0.0, self.context + self.horizon)
+        if len(table.values) == len(X):
+            return split
+        times = read_frame(X, "source")[2]
+        if times is None or table.times is None or len(times) != len(X):
+            raise OptionError("unseen= needs a table with a line for each row; pass a wide one, not a long one.")
+        return int(np.searchsorted(times, table.times[split]))
 
     def run(self, X: Any) -> Run:
         """The backtest of a fresh stream over rows (T, C)."""
@@ -87,11 +101,19 @@ class CalibratedForecaster:
         return run
 
     def predict(self, X: Any) -> Floats:
-        """Corrected forecasts (T, H, C) issued with each row; NaN where none was."""
+        """Corrected forecasts (T, H, C) issued with each row; NaN where none was.
+
+        Rows that a table left out have none; those of a long one are its times.
+        """
         run = self.run(X)
         forecasts = np.full((len(run.rows), *run.mean.shape[1:]), np.nan)
         forecasts[run.origins] = run.mean
-        return forecasts
+        if len(forecasts) == len(X):
+            return forecasts
+        times, every = read_frame(X, "rows")[2], as_rows(X, "rows", grid=self.calibrator_.grid).times
+        assert times is not None  # else no row is missing
+        assert every is not None
+        return forecasts[np.searchsorted(every, times)]
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Minus the mean absolute error, in source standard deviations, over all outcomes within the rows."""

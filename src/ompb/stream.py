@@ -14,13 +14,13 @@ from ompb.errors import StaleRowError, TimeOrderError
 from ompb.floor.cards import card, facts
 from ompb.floor.names import listed
 from ompb.floor.times import Stamp, Times
-from ompb.floor.turns import Turns, in_turn
+from ompb.floor.turns import Turns, copied, in_turn
 from ompb.live.asking import ASK, Asker, as_base, require_fit
 from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
 from ompb.live.placing import Place
 from ompb.rows.inputs import as_future, as_row, as_rows_of, as_timed_row
-from ompb.seam.query import Answer, AnyForecaster, Query, as_forecaster
+from ompb.seam.query import Answer, AnyForecaster, Forecaster, Query, as_forecaster
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
 
 
@@ -53,12 +53,14 @@ class Stream:
         told = {"risk so far": proved, "warning": alerts[0] if alerts else "", "not believed": hidden}
         return card(repr(self), facts(told))
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = copy.deepcopy(self._state)  # a copy by `copy.copy`, too, writes to buffers of its own
-        return {"cohort": self._cohort, "forecaster": self._forecaster, "state": state}
+    def __getstate__(self) -> tuple[Cohort, Forecaster | None, CohortState]:
+        # a copy by `copy.copy`, too, writes to buffers of its own
+        return copied(
+            lambda: self._state, lambda state: (self._cohort, self._forecaster, copy.deepcopy(state)), "stream"
+        )
 
-    def __setstate__(self, saved: dict[str, Any]) -> None:
-        self._cohort, self._forecaster, self._state = saved["cohort"], saved["forecaster"], saved["state"]
+    def __setstate__(self, saved: tuple[Cohort, Forecaster | None, CohortState]) -> None:
+        self._cohort, self._forecaster, self._state = saved
         self._turns = Turns("stream")
 
     @property
@@ -186,8 +188,9 @@ class Stream:
         return alerts_of(self._cohort.cal, self._state.online, place.rows - 1, place.newest if place.timed else None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to one file; the calibrator is saved on its own."""
-        archive.write(path, "stream", self._state, of=self._cohort.cal.fingerprint)
+        """Write the state to one file, at any time; the calibrator is saved on its own."""
+        cohort, _, state = self.__getstate__()
+        archive.write(path, "stream", state, of=cohort.cal.fingerprint)
 
     @classmethod
     def load(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from ompb.plots.look import Picture
 
 Floats: TypeAlias = NDArray[np.float64]
+
+
+def as_array(numbers: Any) -> NDArray[Any]:
+    """Whatever holds numbers as an array, masked where it was; also a tensor with a gradient or on another device.
+
+    Where there is no such array it raises what the library behind it does.
+    """
+    if hasattr(numbers, "detach"):
+        numbers = numbers.detach().cpu().numpy()
+    return numbers if isinstance(numbers, np.ma.MaskedArray) else np.asarray(numbers)
 
 
 def float64(numbers: NDArray[Any]) -> Floats:
@@ -291,8 +302,8 @@ class Forecast:
 
         Where bounds were given it lies within them, even if ``mean``, which is never moved, does not.
         """
-        if not 0 < q < 1:
-            raise OptionError(f"q = {q} is not inside (0, 1); pass 0.9 for the 90 % quantile.")
+        if not isinstance(q, Real) or not 0 < q < 1:
+            raise OptionError(f"q = {q!r} is not inside (0, 1); pass 0.9 for the 90 % quantile.")
         if q == 0.5:
             return self.mean if self.bounds is None else np.clip(self.mean, *self.bounds)
         lower, upper = self.interval(abs(2 * q - 1))
@@ -305,8 +316,8 @@ def half_widths(level: float, levels: Floats, multipliers: Floats) -> Floats:
     Linear in the Gaussian half-width from one tracked level to the next, from zero on, so that a wider level never gets
     a narrower interval and an untouched Gaussian stays exact; beyond the last level its ratio to the Gaussian is kept.
     """
-    if not 0 < level < 1:
-        raise OptionError(f"level = {level} is not inside (0, 1); pass 0.8 for an 80 % interval.")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise OptionError(f"level = {level!r} is not inside (0, 1); pass 0.8 for an 80 % interval.")
     grid = [gaussian_half_width(float(b)) for b in levels]
     z = gaussian_half_width(float(level))
     right = int(np.searchsorted(grid, z, side="right"))

@@ -29,6 +29,49 @@ def test_it_is_its_parts() -> None:
     assert not estimator.calibrator_.in_sample
 
 
+@pytest.mark.parametrize("unseen", [0.25, 100])
+@pytest.mark.parametrize("cut", [slice(40, 90), slice(340, 350)], ids=["early", "late"])
+def test_a_table_with_gaps_is_unseen_from_the_same_time_on(unseen: float, cut: slice) -> None:
+    """Missing rows count for the calibrator: what it takes for unseen has to be unseen by the forecaster, too."""
+    pd = pytest.importorskip("pandas")
+    hours = pd.date_range("2024", periods=len(SOURCE) + 50, freq="h")
+    table = pd.DataFrame(SOURCE, index=hours.delete(cut)[: len(SOURCE)])
+    trained: list[Any] = []
+
+    def train(rows: Any, context: int, horizon: int) -> ompb.Ridge:
+        trained.append(rows)
+        return ompb.Ridge.fit(rows, context, horizon)
+
+    estimator = made(unseen=unseen)
+    estimator.set_params(train=train).fit(table)
+    whole = len(SOURCE) + cut.stop - cut.start
+    kept = round(unseen * whole) if unseen < 1 else unseen
+    first_unseen = table.index[0] + (whole - kept) * pd.Timedelta("1h")
+    assert trained[0].index[-1] < first_unseen
+    assert len(table.loc[trained[0].index[-1] : first_unseen]) <= 2
+
+
+def test_forecasts_of_a_table_with_gaps_belong_to_its_rows() -> None:
+    pd = pytest.importorskip("pandas")
+    hours = pd.date_range("2024", periods=len(SOURCE) + len(STREAM), freq="h")
+    estimator = made().fit(pd.DataFrame(SOURCE, index=hours[: len(SOURCE)]))
+    whole = pd.DataFrame(STREAM, index=hours[len(SOURCE) :])
+    table = whole.drop(whole.index[60:70])
+    said = estimator.predict(table)
+    assert len(said) == len(table)
+    whole.iloc[60:70] = np.nan
+    np.testing.assert_array_equal(said, np.delete(estimator.predict(whole), slice(60, 70), axis=0))
+
+
+def test_a_long_table_is_not_cut() -> None:
+    """Its lines are no rows."""
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2024", periods=len(SOURCE))
+    long = pd.concat([pd.DataFrame({"unique_id": str(c), "ds": days, "y": SOURCE[:, c]}) for c in range(2)])
+    with pytest.raises(OptionError, match="unseen= needs a table with a line for each row; pass a wide one"):
+        made(unseen=0.25).fit(long)
+
+
 def test_parameters_go_in_and_out() -> None:
     estimator = made()
     assert set(estimator.get_params()) == {"train", "context", "horizon", "season", "unseen", "options"}

@@ -408,6 +408,32 @@ def test_a_model_that_is_merely_slow_has_its_leads_in_order(horizon: int, noise:
             ompb.check(slow, rows, context=CONTEXT, horizon=horizon, season=None)
 
 
+def test_quantile_order() -> None:
+    """Its coverage would be wrong for thousands of rows; some that cross are no fault."""
+
+    class Ordered(ompb.Forecaster):
+        quantiles = (0.1, 0.5, 0.9)
+
+        def __init__(self, *off: float, share: float = 1.0) -> None:
+            self.off, self.share = np.asarray(off), share
+
+        def forecast(self, query: ompb.Query) -> Floats:
+            middle = naive(query.windows)[..., None]
+            some = (np.sin(1e3 * middle) + 1) / 2 < self.share  # by what is asked: the same answer each time
+            return np.asarray(middle + np.where(some, self.off, np.sort(self.off)))
+
+    for off, words in (
+        ((1.0, 0.0, -1.0), "0.5-quantile lies below its 0.1-quantile in 100% of its answers"),
+        ((0.0, -1.0, 1.0), "0.5-quantile lies below its 0.1-quantile"),
+        ((-1.0, 0.5, 0.0), "0.9-quantile lies below its 0.5-quantile"),
+    ):
+        assert fault_of(Ordered(*off)) == "quantile order"
+        with pytest.raises(CheckError, match=words):
+            ompb.check(Ordered(*off), SOURCE, **SIZES)
+    ompb.check(Ordered(0.0, 0.0, 0.0), SOURCE, **SIZES)
+    ompb.check(Ordered(1.0, 0.0, -1.0, share=0.2), SOURCE, **SIZES)
+
+
 def test_every_fault_has_a_toy() -> None:
     told = {name.removeprefix("test_").replace("_", " ") for name in globals()} | {"training", "gradient"}
     assert set(FAULTS) <= told

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
-import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,28 +124,7 @@ def test_a_limit_is_a_limit(tmp_path: Path) -> None:
         load(path, at_most=length - 1)
 
 
-@dataclass(frozen=True)
-class Note:
-    text: str
-
-
-def test_a_header_whose_length_begins_as_a_zip_does(tmp_path: Path) -> None:
-    """It is written as 8 bytes, the least one first: those of 19,280 are P and K."""
-    path, wanted = tmp_path / "note", int.from_bytes(b"PK", "little")
-    archive.write(path, "note", Note(""))
-    shortest = int.from_bytes(path.read_bytes()[:8], "little")
-    note = Note("x" * (wanted - shortest))
-    archive.write(path, "note", note)
-    assert path.read_bytes().startswith(b"PK")
-    assert archive.read(path, "note", Note) == note
-
-
 def test_a_file_of_the_first_version(tmp_path: Path) -> None:
-    path = tmp_path / "old"
-    with zipfile.ZipFile(path, "w") as zipped:
-        zipped.writestr("header.json", json.dumps({"format": "ompb", "version": 1, "kind": "world", "tree": {}}))
-    with pytest.raises(FormatError, match="written by an earlier, unreleased version: fit and save again"):
-        load(path)
     with pytest.raises(FormatError, match="written by an earlier, unreleased version: fit and save again"):
         load(forged(saved(tmp_path), say(version=1)))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_fleets import (
     CHANNELS,
@@ -29,6 +30,7 @@ import ompb
 from ompb.errors import (
     BusyError,
     DtypeError,
+    ForecasterError,
     FormatError,
     InputError,
     NotFiniteError,
@@ -38,6 +40,8 @@ from ompb.errors import (
     StaleRowError,
     TimeOrderError,
 )
+from ompb.live.lanes import taken
+from ompb.types import Floats
 
 
 def walked(ticks: int, cal: Any = None, **options: Any) -> ompb.Fleet:
@@ -217,6 +221,40 @@ def test_a_copy_goes_its_own_way(copied: Callable[[ompb.Fleet], ompb.Fleet]) -> 
         assert same(fleet.step(rows), alone.step(rows))
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda fleet, path: (fleet.save(path), ompb.Fleet.load(path, calibrator(), last_season))[1].take("b"),
+        lambda fleet, _: fleet.take("b"),
+        lambda fleet, _: copy.copy(fleet).take("b"),
+    ],
+    ids=["saved", "taken", "copied"],
+)
+def test_a_fleet_is_kept_whole_while_another_thread_steps_it(
+    kept: Callable[[ompb.Fleet, Path], ompb.Stream], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state is read while the next two are taken, as a thread may do it at any moment."""
+    fleet, steps = walked(30), iter(range(30, 34))
+
+    def disturbed(state: Any, series: int, places: Any) -> Any:
+        for _, tick in zip(range(2), steps, strict=False):
+            fleet.step(table()[tick])
+        return taken(state, series, places)
+
+    def copied(state: Any) -> Any:
+        return disturbed(state, len(IDS), slice(None))
+
+    monkeypatch.setattr("ompb.fleet.groups.taken", disturbed)
+    monkeypatch.setattr("ompb.fleet.file.deepcopy", copied)
+    stream = kept(fleet, tmp_path / "fleet")
+    monkeypatch.undo()
+    assert stream.rows == fleet.ticks == 34
+    for rows in table()[34:50]:
+        out = fleet.step(rows)
+        assert out is not None
+        assert_equal(out, 1, stream.step(rows[1]))
+
+
 @pytest.mark.parametrize("first", [0, 3], ids=["with the others", "by itself"])
 def test_a_stream_that_was_put_into_a_fleet_goes_its_own_way(first: int) -> None:
     fleets = walked(25), walked(25)
@@ -229,6 +267,40 @@ def test_a_stream_that_was_put_into_a_fleet_goes_its_own_way(first: int) -> None
         stream.step(rows[1] + 9.0)  # that of the second fleet
     for rows in table()[25:45]:
         assert same(*(fleet.step(rows) for fleet in fleets))
+
+
+def test_a_fleet_begins_where_the_histories_of_its_streams_end(tmp_path: Path) -> None:
+    """Before its first tick; all forecast from it, but for those that know nothing yet."""
+    rows, hours = table(holes=0.0), np.datetime64("2024-01-01T00", "us") + np.arange(90) * np.timedelta64(1, "h")
+    arguments: dict[str, Any] = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **SETTINGS}
+    cal = ompb.Calibrator.fit(last_season, rows[:40, 0], times=hours[:40], **arguments)
+    streams = [cal.stream(last_season, history=rows[30:40, place], times=hours[30:40]) for place in range(3)]
+    streams.append(cal.stream(last_season))
+    fleet = ompb.Fleet(cal, last_season, IDS[:4], batched=False)
+    for one, stream in zip("abc", streams, strict=False):
+        fleet.put(one, stream)
+    assert (fleet.ticks, fleet.newest) == (0, hours[39])
+    fleet.save(tmp_path / "fleet")
+    again = ompb.Fleet.load(tmp_path / "fleet", cal, last_season, batched=False)
+    assert (again.ticks, again.newest) == (0, hours[39])
+    older = cal.stream(last_season, history=rows[30:39, 0], times=hours[30:39])
+    for refused in (older, cal.stream(last_season)):
+        with pytest.raises(
+            TimeOrderError, match="has not come as far as the fleet, whose newest tick is 2024-01-02T15"
+        ):
+            fleet.put("d", refused)
+    with pytest.raises(ompb.GapError):
+        fleet.step(rows[41, :4], at=hours[41])
+    assert fleet.step(rows[39, :4], at=hours[39]) is None
+    for tick in range(40, 60):
+        outs = [one.step(rows[tick, :4], at=hours[tick]) for one in (fleet, again)]
+        for place, stream in enumerate(streams):
+            forecast = stream.step(rows[tick, place], at=hours[tick])
+            for out in outs:
+                assert out is not None
+                assert_equal(out, place, forecast)
+        assert outs[0] is not None
+        assert outs[0].issued.tolist() == [True, True, True, tick >= 39 + CONTEXT]
 
 
 def test_a_file_says_who_reads_it(tmp_path: Path) -> None:
@@ -263,6 +335,65 @@ def test_a_calibrator_that_all_share_may_come_by_id(tmp_path: Path, ids: tuple[s
             ompb.Fleet.load(tmp_path / f"{number}", {**by_id, ids[0]: calibrator(1)}, last_season)
 
 
+def test_a_file_is_loaded_with_the_calibrators_of_more_series(tmp_path: Path) -> None:
+    """Series that have left, or belong to another fleet, have calibrators in the same mapping."""
+    fleet = walked(25, calibrators())
+    fleet.drop(["a", "d"])
+    fleet.save(tmp_path / "fleet")
+    again = ompb.Fleet.load(tmp_path / "fleet", calibrators(), last_season)
+    assert same(fleet.step(table()[25, [1, 2, 4]]), again.step(table()[25, [1, 2, 4]]))
+    with pytest.raises(FormatError, match="another calibrator"):
+        ompb.Fleet.load(tmp_path / "fleet", calibrators() | {"b": calibrator(0)}, last_season)
+    with pytest.raises(OptionError, match="calibrators lack c"):
+        ompb.Fleet.load(tmp_path / "fleet", {"b": calibrator(1), "e": calibrator(4)}, last_season)
+
+
+def test_what_is_no_calibrator_stream_or_id_is_told(tmp_path: Path) -> None:
+    fleet, no = walked(8), "the calibrator is a int; accepted: what ompb.Calibrator.fit"
+    fleet.save(tmp_path / "fleet")
+    kept = fleet._now
+    cases: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (OptionError, no, lambda: ompb.Fleet(3, last_season, IDS)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Fleet(dict.fromkeys(IDS, 3), last_season, IDS)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Fleet.load(tmp_path / "fleet", 3, last_season)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: fleet.add(["x"], 3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: fleet.replace(last_season, 3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.Stream(3)),  # type: ignore[arg-type]
+        (OptionError, no, lambda: ompb.backtest(3, last_season, table()[:, 0])),  # type: ignore[call-overload]
+        (OptionError, "calibrators lack a", lambda: ompb.Fleet.load(tmp_path / "fleet", {}, last_season)),
+        (OptionError, r"ids = \[3\] do not name series", lambda: fleet.add(3)),  # type: ignore[arg-type]
+        (OptionError, r"ids = \[None\] do not name series", lambda: fleet.drop(None)),  # type: ignore[arg-type]
+        (OptionError, r"ids = \[7\] do not name series", lambda: fleet.put(7, fleet.take("a"))),  # type: ignore[arg-type]
+        (InputError, r"take names the series \['a'\], which is not here", lambda: fleet.take(["a"])),  # type: ignore[arg-type]
+        (InputError, "put in for 'a' is a Calibrator", lambda: fleet.put("a", calibrator())),  # type: ignore[arg-type]
+    ]
+    for error, words, call in cases:
+        with pytest.raises(error, match=words):
+            call()
+    assert fleet._now is kept
+
+
+def test_forecasts_recorded_by_row_belong_to_one_series() -> None:
+    """They would be those of every series."""
+    record = ompb.Recorded(np.zeros((40, HORIZON, CHANNELS)))
+    alone = ompb.Fleet(calibrator(), record, ["a"])
+    kept = alone._now
+    calls: list[Callable[[], Any]] = [
+        lambda: ompb.Fleet(calibrator(), record, IDS),
+        lambda: alone.add(["b"]),
+        lambda: alone.put("b", calibrator().stream(record)),
+        lambda: walked(8).replace(record, calibrator()),
+    ]
+    for call in calls:
+        with pytest.raises(ForecasterError, match="belong to one series; hand them in with each tick"):
+            call()
+    assert alone._now is kept
+    for rows in table()[:CONTEXT, :1]:
+        out = alone.step(rows)
+    assert out is not None
+    assert out.issued.all()
+
+
 def test_groups_are_kept_in_a_file(tmp_path: Path) -> None:
     fleet = walked_with_two_more()
     fleet.save(tmp_path / "shard")
@@ -278,7 +409,7 @@ def test_what_cannot_be_used_is_told() -> None:
     cases: list[tuple[type[Exception], str, Any]] = [
         (ShapeError, r"rows have shape \(2, 2\); accepted: \(5, 2\)", np.zeros((2, 2))),
         (InputError, "names the series 'x', which is not here; accepted: a, b, c", {"x": [1.0, 2.0]}),
-        (NotFiniteError, "the row of 'b' is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
+        (NotFiniteError, "series 'b': row is infinite at channel 1", [[1, 1], [1, np.inf], [1, 1], [1, 1], [1, 1]]),
         (DtypeError, "real numbers", [["a", "b"]] * 5),
     ]
     for error, words, rows in cases:
@@ -300,6 +431,125 @@ def test_what_cannot_be_used_is_told() -> None:
     with pytest.raises(InputError, match="all series"):
         fleet.drop(IDS)
     assert fleet._now is kept
+
+
+def test_rows_by_id_and_base_forecasts_that_cannot_be_used_name_their_series() -> None:
+    fleet = walked(8)
+    kept, rows = fleet._now, table()[8]
+    one, flat = np.zeros((HORIZON, CHANNELS)), np.zeros((len(IDS), HORIZON, CHANNELS))
+    holed = flat.copy()
+    holed[3, 1, 0] = np.nan
+    cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ShapeError, r"series 'b': row has shape \(1,\)", {"rows": {"a": rows[0], "b": [1.0]}}),
+        (NotFiniteError, "series 'b': row is infinite at channel 0", {"rows": {"b": [np.inf, 1.0]}}),
+        (ShapeError, "rows is ragged", {"rows": [[1.0], [1.0, 2.0], [1.0], [1.0], [1.0]]}),
+        (ForecasterError, "series 'd': base= has nan at lead 2, channel 0", {"base": holed}),
+        (ForecasterError, "series 'c': base= has values of dtype complex128", {"base": {"c": one + 1j}}),
+        (ForecasterError, r"series 'c': base= has shape \(2, 2\)", {"base": {"c": one[:2]}}),
+        (ForecasterError, r"base= has shape \(2, 4, 2\); accepted: \(5, 4, 2\)", {"base": flat[:2]}),
+        (OptionError, "future lacks 'b', 'c', 'd', 'e'", {"future": {"a": one}}),
+        (NotFiniteError, "series 'c': future is nan", {"future": dict.fromkeys("abde", one) | {"c": one + np.nan}}),
+        (ShapeError, "other columns", {"future": dict.fromkeys("abde", one) | {"c": one[:, :1]}}),
+    ]
+    for error, words, given in cases:
+        with pytest.raises(error, match=words):
+            fleet.step(**({"rows": rows} | given))
+    assert fleet._now is kept
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_an_answer_that_cannot_be_names_the_series(batched: bool) -> None:
+    """Also where some series are not asked about."""
+    rows = table(holes=0.0)[8]
+
+    def forecaster(windows: Floats) -> Floats:
+        said = last_season(windows)
+        said[windows[:, -1, 0] == rows[2, 0]] = np.nan
+        return said
+
+    fleet = ompb.Fleet(calibrator(), forecaster, IDS[1:], batched=batched)
+    for earlier in table(holes=0.0)[:8]:
+        fleet.step(earlier[1:])
+    fleet.add(["a"])
+    kept = fleet._now
+    with pytest.raises(ForecasterError, match="series 'c': the forecaster returned nan at lead 1"):
+        fleet.step(dict(zip(IDS, rows, strict=True)))
+    assert fleet._now is kept
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_is_matched_by_id_and_by_name(library: str) -> None:
+    """Whatever the order of its lines and columns; by place, it would be taken for other series."""
+    frames = pytest.importorskip(library)
+    make = frames.table if library == "pyarrow" else frames.DataFrame
+    fleet, twin = walked(8), walked(8)
+    lines: dict[str, Any] = {
+        "channel 1": table()[8, ::-1, 1],
+        "unique_id": list(IDS[::-1]),
+        "channel 0": table()[8, ::-1, 0],
+    }
+    assert same(fleet.step(make(lines)), twin.step(table()[8]))
+    some = {name: column[:2] for name, column in lines.items()}
+    assert same(fleet.step(make(some)), twin.step(dict(zip("ed", table()[8, [4, 3]], strict=True))))
+    fleet.observe(9, make(some))
+    twin.observe(9, dict(zip("ed", table()[8, [4, 3]], strict=True)))
+    assert same(fleet.step(table()[10]), twin.step(table()[10]))
+    for change, words in (
+        ({"unique_id": list("edcbb")}, "more than one line of b"),
+        ({"unique_id": list("edcbx")}, "names the series 'x', which is not here"),
+        ({"more": np.zeros(5)}, "It comes with more"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fleet.step(make(lines | change))
+    del lines["unique_id"]
+    with pytest.raises(InputError, match="does not name the series of its lines; add a column unique_id"):
+        fleet.step(make(lines))
+
+
+def test_a_pandas_frame_may_have_its_ids_in_the_index() -> None:
+    frame = pd.DataFrame(table()[8], index=list(IDS), columns=["channel 0", "channel 1"])
+    for shown in (
+        frame,
+        frame.rename_axis("unique_id"),
+        frame.rename_axis("meter"),
+        frame.reset_index(names="unique_id"),
+    ):
+        assert same(walked(8).step(shown.iloc[::-1, ::-1]), walked(8).step(table()[8]))
+    for index in (range(5), pd.date_range("2024", periods=5)):
+        with pytest.raises(InputError, match="does not name the series"):
+            walked(8).step(frame.set_axis(index, axis=0))
+
+
+def test_masked_and_differentiable_numbers_are_read_for_what_they_are() -> None:
+    """A masked base forecast is none, whatever lies under the mask."""
+    base = np.ma.masked_array(np.zeros((len(IDS), HORIZON, CHANNELS)), mask=False)
+    base[1] = np.ma.masked
+    out = walked(8).step(table()[8], base=base)
+    assert out is not None
+    assert out.issued.tolist() == [True, False, True, True, True]
+    by_id = walked(8).step(table()[8], base={one: base[place] for place, one in enumerate(IDS)})
+    assert same(out, by_id)
+    torch = pytest.importorskip("torch")
+    rows, ahead = torch.tensor(table()[8], requires_grad=True), torch.zeros(HORIZON, 1, requires_grad=True)
+    assert same(walked(8).step(rows, future=ahead), walked(8).step(table()[8]))
+    with pytest.raises(DtypeError, match="rows is a Tensor that is no array of numbers"):
+        walked(8).step(rows.to(torch.bfloat16))
+    fleet = walked(8, device="cpu")
+    with pytest.raises(DtypeError, match=r"rows have dtype torch.int64; accepted in a tensor: floats"):
+        fleet.step(rows.detach().nan_to_num().to(torch.int64))
+
+
+def test_covariates_may_come_by_id() -> None:
+    class Asked(ompb.Forecaster):
+        def forecast(self, query: ompb.Query) -> Floats:
+            asked.append(query.future)
+            return last_season(query.windows)
+
+    asked: list[Any] = []
+    fleet, ahead = ompb.Fleet(calibrator(), Asked(), IDS), np.random.default_rng(0).normal(size=(5, HORIZON, 3))
+    for rows in table()[:CONTEXT]:
+        fleet.step(rows, future=dict(zip(IDS, ahead, strict=True)))
+    np.testing.assert_array_equal(asked[0], ahead)
 
 
 def test_calibrators_that_were_fitted_otherwise_are_refused() -> None:

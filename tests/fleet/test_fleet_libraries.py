@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import pickle
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +95,7 @@ def test_base_forecasts_in_torch_are_checked_where_nobody_has_to_wait() -> None:
         base[1, 0] = wrong
         with pytest.raises(ompb.errors.ForecasterError, match=words):
             fleets[1].step(rows, base=torch.asarray(base))
-    with pytest.raises(ompb.errors.ShapeError, match=r"base is float64 of shape \(4, 4, 2\)"):
+    with pytest.raises(ompb.errors.ForecasterError, match=r"base= has shape \(4, 4, 2\)"):
         fleets[1].step(rows, base=torch.asarray(base[1:]))
 
 
@@ -197,6 +200,23 @@ def test_float32_is_refused_where_it_has_too_few_digits(tmp_path: Path) -> None:
     assert fleet.ids == ("a",)
 
 
+def test_float32_is_refused_where_it_ends_too_soon() -> None:
+    """At 3.4e38: a mean beyond it would be infinite, and so would every forecast."""
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    for factor, fits in ((1e30, True), (1e34, False), (1e60, False)):
+        rows = factor * source
+        cal = ompb.Calibrator.fit(last_season, rows, context=CONTEXT, horizon=HORIZON, season=SEASON)
+        if fits:
+            fleet = ompb.Fleet(cal, last_season, ["a"], dtype="float32")
+            for row in rows[: CONTEXT + 4]:
+                out = fleet.step(row[None])
+            assert out is not None
+            assert np.isfinite(out.mean).all()
+        else:
+            with pytest.raises(ompb.errors.OptionError, match=r"dtype = 'float32' ends at 3.40282e\+38, and values"):
+                ompb.Fleet(cal, last_season, ["a"], dtype="float32")
+
+
 def test_a_device_that_is_not_here_is_told() -> None:
     pytest.importorskip("torch")
     with pytest.raises(ompb.errors.OptionError, match=r"device = 'nowhere' is not here"):
@@ -235,3 +255,25 @@ def test_what_a_series_weighs(tmp_path: Path, dtype: str, most: float) -> None:
     assert weight <= most
     fleet.save(tmp_path / "shard")
     assert (tmp_path / "shard").stat().st_size / len(ids) / 1024 <= weight + 1
+
+
+def test_what_late_rows_leave_behind_does_not_grow(tmp_path: Path) -> None:
+    """Rules for every number of series that can be late together would weigh far more than what was learned."""
+    ids = [str(number) for number in range(60)]
+    fleet = ompb.Fleet(calibrator(), last_season, ids)
+    for rows in table()[:20, :1]:
+        fleet.step(np.repeat(rows, len(ids), axis=0))
+
+    def late(most: int) -> None:
+        for number in range(1, most):
+            fleet.observe(19, dict.fromkeys(ids[:number], table()[19, 0]))
+
+    late(4)
+    fleet.save(tmp_path / "fleet")
+    weight = (tmp_path / "fleet").stat().st_size
+    tracemalloc.start()
+    late(len(ids))
+    gc.collect()
+    assert tracemalloc.get_traced_memory()[0] < 2 * weight
+    tracemalloc.stop()
+    assert len(pickle.dumps(fleet)) < 1.5 * weight

@@ -139,9 +139,11 @@ def test_base_forecasts_can_be_handed_in() -> None:
         np.testing.assert_array_equal(given.mean, out.mean)
     with pytest.raises(ompb.errors.ForecasterError, match="no forecaster"):
         handed.step(table()[40])
-    with pytest.raises(ompb.errors.ShapeError, match=r"accepted: numbers of shape \(5, 4, 2\)"):
+    with pytest.raises(ompb.errors.ForecasterError, match=r"accepted: \(5, 4, 2\)"):
         handed.step(table()[40], base=base[:2])
-    with pytest.raises(ompb.errors.ForecasterError, match=r"^base= has inf at lead 1, channel 0, for origin 40"):
+    with pytest.raises(
+        ompb.errors.ForecasterError, match=r"^series 'a': base= has inf at lead 1, channel 0, for origin 40"
+    ):
         handed.step(table()[40], base=np.full_like(base, np.inf))
 
 

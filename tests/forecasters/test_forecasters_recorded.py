@@ -107,6 +107,12 @@ def test_the_record_tells_contents_apart(forecasts: Floats) -> None:
     assert Recorded(forecasts, days(1, 2, 3, 4)).record == ""  # found by time: no mistake to be made
 
 
+def test_what_is_masked_is_not_recorded() -> None:
+    made = np.ma.masked_array(np.ones((3, 2, 1)), mask=False)
+    made[1] = np.ma.masked
+    assert Recorded(made).speaks_at(np.arange(3), None).tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("made", "times", "kind", "words"),
     [

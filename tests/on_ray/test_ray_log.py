@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ompb.errors import InputError, ShapeError, TimeOrderError
+from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError, TimeOrderError
 from ompb.ray.log import Block, Reader
 from ompb.ray.snapshots import Snapshots
 
@@ -16,7 +16,7 @@ def reader(*entries: Any, size: int = 3) -> Reader:
     def log(after: int | None) -> Iterator[Any]:
         return (entry for entry in entries if entry is None or after is None or entry[0] > after)
 
-    return Reader(log, ("a", "b"), 1, size)
+    return Reader(log, ("a", "b"), ("load",), size)
 
 
 def row(tick: int) -> tuple[int, Any]:
@@ -60,9 +60,11 @@ def test_rows_by_id_leave_the_others_missing() -> None:
     [
         ([row(1), row(1)], TimeOrderError, "tick 1 came behind tick 1"),
         ([row(1), row(0)], TimeOrderError, "tick 0 came behind tick 1"),
-        ([(0, {"c": [1.0]})], InputError, "a row of 'c', which is none of the series"),
-        ([(0, np.zeros((3, 1)))], ShapeError, r"shape \(3, 1\); accepted: \(2, 1\)"),
-        ([(0, {"a": [1.0, 2.0]})], ShapeError, r"the row of 'a' at tick 0"),
+        ([(0, {"c": [1.0]})], InputError, "tick 0: rows names the series 'c', which is not here"),
+        ([(0, np.zeros((3, 1)))], ShapeError, r"tick 0: rows have shape \(3, 1\); accepted: \(2, 1\)"),
+        ([(0, [["1"], ["2"]])], DtypeError, "tick 0: rows has dtype"),
+        ([(1, np.zeros((2, 1)), {0: {"b": [np.inf]}})], NotFiniteError, "tick 0: series 'b': row is infinite"),
+        ([(0, {"a": [1.0, 2.0]})], ShapeError, r"tick 0: series 'a': row has shape \(2,\)"),
     ],
 )
 def test_a_log_that_breaks_its_promise_is_refused(entries: list[Any], error: type[Exception], words: str) -> None:

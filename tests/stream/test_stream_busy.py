@@ -9,14 +9,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from small_streams import calibrator, last_season, same, saved, target, walked
+from small_streams import HORIZON, PATIENCE, calibrator, last_season, same, saved, target, walked
 
 import ompb
 from ompb.errors import BusyError, ForecasterError, NotFiniteError
+from ompb.floor.turns import copied
 from ompb.types import Floats
 
 ROWS = 120
@@ -222,6 +224,47 @@ def test_a_stream_copied_at_work_is_not_busy() -> None:
     expected = stream.step(target()[5])
     assert copies[0].rows == 5
     assert same(copies[0].step(target()[5]), expected)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda stream, path: (stream.save(path), ompb.Stream.load(path, calibrator(), last_season))[1],
+        lambda stream, _: copy.copy(stream),
+        lambda stream, _: pickle.loads(pickle.dumps(stream)),
+    ],
+    ids=["saved", "copied", "pickled"],
+)
+def test_a_stream_is_kept_whole_while_another_thread_steps_it(
+    kept: Callable[[ompb.Stream, Path], ompb.Stream], tmp_path: Path
+) -> None:
+    """States share buffers: one that is read for too long would be half of an older row and half of a newer one."""
+    rows, stream, keeps, done = target(), walked(target()[:20]), [], []
+
+    def feed() -> None:
+        for row in rows[20:320]:
+            stream.step(row)
+        done.append(True)
+
+    def keep() -> None:
+        while not done:
+            keeps.append(kept(stream, tmp_path / "stream"))
+
+    in_threads([feed, keep])
+    assert len({one.rows for one in keeps}) > 5
+    alone = walked(rows[:20])
+    for one in sorted(keeps, key=lambda one: one.rows):
+        while alone.rows < one.rows:
+            alone.step(rows[alone.rows])
+        twin = copy.copy(alone)
+        assert all(same(one.step(row), twin.step(row)) for row in rows[320 : 320 + HORIZON + PATIENCE + 2])
+
+
+def test_a_state_that_never_stays_is_given_up() -> None:
+    rows = iter(range(10_000))
+    assert copied(lambda: 7, str, "stream") == "7"
+    with pytest.raises(BusyError, match="this stream takes in rows faster than it can be copied"):
+        copied(lambda: next(rows), str, "stream")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -12,11 +12,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ompb.archive.container import DIGEST, OPENING, check_opening, lengths, pack, parse, unpack
+from ompb.archive.container import DIGEST, check_opening, lengths, pack, parse, unpack
 from ompb.archive.tree import check_alike, decode, encode
 from ompb.errors import FormatError, VersionError
 from ompb.floor.files import PathLike, replacing
@@ -24,7 +24,6 @@ from ompb.floor.files import PathLike, replacing
 __all__ = ["VERSION", "fingerprint", "read", "write"]
 
 VERSION = 5
-ZIPPED = b"PK"  # how files of version 1 begin
 ALLOWANCE, GROWTH = 4096, 16  # bytes by which, and times by which, a header may be longer than that of a like value
 LOADERS = {"calibrator": "ompb.Calibrator.load()", "stream": "ompb.Stream.load()", "fleet": "ompb.Fleet.load()"}
 _KIND = re.compile(rb'\\"kind\\":\\"(\w{1,40})\\"')  # as `_text` stands in a header
@@ -34,17 +33,17 @@ _Value = TypeVar("_Value")
 def write(path: PathLike, kind: str, value: Any, *, of: str = "") -> None:
     """Write a value class, whole or not at all: an existing file is replaced in one move.
 
-    ``of`` is the fingerprint of what the value belongs to and means nothing without. Raises `FormatError`, before
-    anything is written, for a value that could not be read again.
+    ``of`` is the fingerprint of what the value belongs to and means nothing without. Nobody may change the value's
+    arrays meanwhile. Raises `FormatError`, before anything is written, for a value that could not be read again.
     """
     tree, arrays = encode(value)
     try:
         decode(type(value), tree, arrays)
     except FormatError as error:
         raise FormatError(f"this {kind} cannot be saved: {error}. The file {path} is as it was.") from error
-    pieces = pack(_text(kind, of, tree), arrays)
+    head, body = pack(_text(kind, of, tree), arrays)
     with replacing(path) as part, part.open("wb") as file:
-        file.writelines(pieces)
+        file.writelines([head, *body])
 
 
 def read(
@@ -52,7 +51,7 @@ def read(
     kind: str,
     cls: type[_Value],
     *,
-    of: str = "",
+    of: str | Callable[[_Value], str] = "",
     like: _Value | None = None,
     at_most: int | None = None,
 ) -> _Value:
@@ -62,7 +61,7 @@ def read(
         path: a file that `write` made.
         kind: the word it was written under.
         cls: its class, whose type hints the file is held against.
-        of: the fingerprint it was written with.
+        of: the fingerprint it was written with, or what says it once the value is known.
         like: a value of the same classes, lengths, shapes and dtypes throughout. It also bounds the file's length.
         at_most: bytes; a longer file is refused before it is read.
     """
@@ -75,18 +74,22 @@ def read(
     with _reading(path):
         text, arrays = unpack(_content(path, longest))
         opened = parse(text)
-    tree = _tree_of(opened, kind, of, path)
+    _require_format(opened, kind, path)
+    if isinstance(of, str):
+        _require_owner(opened["of"], of, path)
     with _reading(path):
-        value = decode(cls, tree, arrays)
+        value = decode(cls, opened["tree"], arrays)
         if like is not None:
             check_alike(value, like)
+    if not isinstance(of, str):
+        _require_owner(opened["of"], of(value), path)
     return value
 
 
 def fingerprint(value: Any) -> str:
     """The same for value classes that would be written alike, and for no others: the checksum of such a file."""
     tree, arrays = encode(value)
-    return pack(_text("", "", tree), arrays)[1].decode()
+    return pack(_text("", "", tree), arrays)[0][DIGEST].decode()
 
 
 def _text(kind: str, of: str, tree: Any) -> str:
@@ -133,10 +136,7 @@ def _content(path: PathLike, at_most: int | None) -> bytes:
                 f"it has {found.st_size} bytes, more than the {at_most} that such a file can have; it may belong to "
                 "another calibrator"
             )
-        start = file.read(DIGEST.stop)
-        if start.startswith(ZIPPED) and OPENING not in start:  # a length may begin with these bytes, too
-            raise FormatError("it was written by an earlier, unreleased version: fit and save again")
-        check_opening(start, found.st_size)
+        check_opening(file.read(DIGEST.stop), found.st_size)
         file.seek(0)
         return file.read(found.st_size)  # no more, though it may be growing
 
@@ -146,8 +146,8 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _tree_of(opened: Any, kind: str, of: str, path: PathLike) -> Any:
-    """The tree in a file's text, if format, version and kind are those asked for."""
+def _require_format(opened: Any, kind: str, path: PathLike) -> None:
+    """Refuse a file by its text unless format, version and kind are those asked for."""
     if not isinstance(opened, dict) or opened.get("format") != "ompb":
         raise FormatError(f"{path} is not an ompb file; files written by save() are accepted.")
     version = opened.get("version")
@@ -162,9 +162,11 @@ def _tree_of(opened: Any, kind: str, of: str, path: PathLike) -> Any:
     _require_kind(str(opened.get("kind")), kind, path)
     if opened.keys() != {"format", "version", "kind", "of", "tree"}:
         raise FormatError(f"{path} says more or less of itself than a file of version {VERSION}; write it again.")
-    if opened["of"] != of:
+
+
+def _require_owner(held: Any, of: str, path: PathLike) -> None:
+    if held != of:
         raise FormatError(f"{path} belongs to another calibrator; load it with the one it was started from.")
-    return opened["tree"]
 
 
 def _require_kind(held: str, kind: str, path: PathLike) -> None:

@@ -40,13 +40,12 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 
-def pack(text: str, arrays: Sequence[Array]) -> list[bytes]:
-    """The bytes of a file, in pieces. Equal texts and arrays give equal bytes."""
+def pack(text: str, arrays: Sequence[Array]) -> tuple[bytes, list[memoryview]]:
+    """The header of a file and the arrays behind it, which are not copied. Equal texts and arrays give equal bytes."""
     specs = _specs(arrays)
     head = _header(text, specs)
-    # copies: what is written is what the checksum was taken of, even if somebody changes an array meanwhile
-    body = [np.asarray(arrays[number], DTYPES[specs[number][0]]).tobytes() for number in _order(specs)]
-    return [head[: DIGEST.start], _digest(head, body), head[DIGEST.stop :], *body]
+    body = [_flat(arrays[number], DTYPES[specs[number][0]]) for number in _order(specs)]
+    return head[: DIGEST.start] + _digest(head, body) + head[DIGEST.stop :], body
 
 
 def lengths(text: str, arrays: Sequence[Array]) -> tuple[int, int]:
@@ -101,7 +100,12 @@ def _header(text: str, specs: Sequence[Spec]) -> bytes:
     return len(content).to_bytes(LENGTH, "little") + content
 
 
-def _digest(head: bytes, body: Iterable[bytes | memoryview]) -> bytes:
+def _flat(array: Array, dtype: np.dtype[Any]) -> memoryview:
+    """Its bytes, little-endian and in C order."""
+    return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
+
+
+def _digest(head: bytes, body: Iterable[memoryview]) -> bytes:
     """SHA-256, in hexadecimal, of a file whose checksum is blank in ``head``."""
     hashed = hashlib.sha256(head)
     for piece in body:

@@ -1,22 +1,23 @@
 """Whether a frozen forecaster is fit to be wrapped: one question at a time, each failure in words.
 
-============= ==========================================================================================
-fault         what was found
-============= ==========================================================================================
-training      a network of torch ran in training mode
-gradient      the answer still hangs on the graph of torch's gradients
-changes input it writes into the arrays it is asked with
-keeps input   it holds on to those arrays after it has answered
-random        the same question has two answers
-batch         a window alone has another answer than among others
-constant      the same answer, whatever it is asked
-blind         the answers do not depend on the windows
-dead channel  the answers depend on the windows in all channels but some
-times         the answers do not depend on the times, or there are none, though it says that it uses them
-scale         the answers are not in the units of the source, or far off it
-lead order    the answers fit other rows far better than those they are said to be of
-phase         the season is in place only in windows that start where the training rows started
-============= ==========================================================================================
+============== ==========================================================================================
+fault          what was found
+============== ==========================================================================================
+training       a network of torch ran in training mode
+gradient       the answer still hangs on the graph of torch's gradients
+changes input  it writes into the arrays it is asked with
+keeps input    it holds on to those arrays after it has answered
+random         the same question has two answers
+batch          a window alone has another answer than among others
+quantile order the quantiles are not those that it says: most of them lie below those before them
+constant       the same answer, whatever it is asked
+blind          the answers do not depend on the windows
+dead channel   the answers depend on the windows in all channels but some
+times          the answers do not depend on the times, or there are none, though it says that it uses them
+scale          the answers are not in the units of the source, or far off it
+lead order     the answers fit other rows far better than those they are said to be of
+phase          the season is in place only in windows that start where the training rows started
+============== ==========================================================================================
 
 A forecaster that fails, or answers in a wrong shape, with no numbers or with infinite ones, raises the
 `ForecasterError` that a fit would raise.
@@ -32,8 +33,8 @@ from ompb.seam.query import AnyForecaster
 
 WINDOWS = 48
 FAULTS = (
-    "training", "gradient", "changes input", "keeps input", "random", "batch", "constant", "blind",
-    "dead channel", "times", "scale", "lead order", "phase",
+    "training", "gradient", "changes input", "keeps input", "random", "batch",
+    "quantile order", "constant", "blind", "dead channel", "times", "scale", "lead order", "phase",
 )  # fmt: skip
 
 

@@ -7,14 +7,17 @@ import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ompb.checkup.probe import Probe, part
 from ompb.errors import CheckError
+from ompb.seam.query import quantiles_of
 
 SINGLES = 3
+CROSSING = 0.5  # share of answers in which two quantiles may be the wrong way round
 
 
 def look(probe: Probe) -> None:
@@ -25,6 +28,7 @@ def look(probe: Probe) -> None:
     _require_let_go(probe)
     _require_repeatable(probe)
     _require_same_alone(probe)
+    _require_in_order(probe)
 
 
 def _require_still(probe: Probe) -> None:
@@ -117,4 +121,17 @@ def _require_same_alone(probe: Probe) -> None:
                 f"the forecaster answers a window alone, up to {apart:.3g} source standard deviations apart from what "
                 f"it says of it among {len(probe.few.origins)}: windows of a batch leak into each other or come back "
                 "in another order (ids that sort as text do that). Forecast each window from itself alone.",
+            )
+
+
+def _require_in_order(probe: Probe) -> None:
+    """Quantiles may cross here and there, but not nearly everywhere."""
+    quantiles = quantiles_of(probe.forecaster)
+    for place, (lower, upper) in enumerate(pairwise(quantiles)):
+        falls = float((probe.answered[..., place + 1] < probe.answered[..., place]).mean())
+        if falls > CROSSING:
+            raise CheckError(
+                "quantile order",
+                f"the forecaster's {upper:g}-quantile lies below its {lower:g}-quantile in {falls:.0%} of its answers: "
+                f"the last axis is in another order than its quantiles, {quantiles}. Return them in that order.",
             )

@@ -14,6 +14,7 @@ from ompb.live.asking import ASK, Asker, chosen
 from ompb.live.cohort import Entered
 from ompb.live.library import Library
 from ompb.rows.scaler import Scaler
+from ompb.seam.by_id import called
 from ompb.seam.query import Answer, Query
 from ompb.types import Floats
 
@@ -21,6 +22,7 @@ Answered = tuple[list[Group], list[Answer | None]]
 
 
 def answered(
+    ids: Sequence[str],
     groups: Sequence[Group],
     entered: Sequence[Entered],
     asker: Asker,
@@ -31,7 +33,7 @@ def answered(
     """The groups, split where some of their series have no base forecast, with what is said of each, or None.
 
     ``base`` is `ASK`, None, base forecasts (S, H, C) of all series with NaN for those that have none, or an array of
-    torch on another device, which is taken as it is.
+    torch on another device, which is taken as it is. An error about one of the series names its id.
     """
     library, ready = groups[0].cohort.library, [group.cohort.is_ready(group.state) for group in groups]
     if base is None or not any(ready):
@@ -49,7 +51,8 @@ def answered(
     if not spoken.any():
         return list(groups), [None] * len(groups)
     given = base if base is ASK else base[spoken]
-    answer = asker.answer(_some(query, spoken), given, _scaler(groups, spoken))
+    asked = np.flatnonzero(spoken)
+    answer = asker.answer(_some(query, spoken), given, _scaler(groups, spoken), lambda place: called(ids[asked[place]]))
     parted = [part for group in groups for part in group.split(spoken[group.places])]
     number = np.cumsum(spoken) - 1  # of each series in the answer
     return parted, [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -27,6 +28,16 @@ class Now(NamedTuple):
     groups: tuple[Group, ...]
     ticks: Ticks
 
+    @property
+    def calibrators(self) -> list[Calibrator]:
+        """Of each series."""
+        by_place = {place: cal for g in self.groups for place, cal in zip(g.places, g.calibrators, strict=True)}
+        return [by_place[place] for place in range(len(self.ids))]
+
+    def copy(self) -> Now:
+        """The same in buffers of its own."""
+        return self._replace(groups=tuple(group._replace(state=deepcopy(group.state)) for group in self.groups))
+
 
 class SavedGroup(NamedTuple):
     """Series that share a clock, and their places in the fleet."""
@@ -46,20 +57,15 @@ class FleetState(NamedTuple):
     groups: tuple[Annotated[SavedGroup, Apart()], ...]
 
 
-def owner(now: Now | Mapping[str, Calibrator]) -> str:
-    """What stands for the calibrators of a fleet: the fingerprint of the one that all share, or of all by id.
+def owner(ids: Sequence[str], calibrators: Sequence[Calibrator]) -> str:
+    """What stands for the calibrators of each series: the fingerprint of the one that all share, or of all by id.
 
     Whether they came as one or by id makes no difference.
     """
-    if isinstance(now, Now):
-        return owner(
-            {now.ids[place]: cal for g in now.groups for place, cal in zip(g.places, g.calibrators, strict=True)}
-        )
-    first, *others = now.values()
-    if all(cal is first or cal.fingerprint == first.fingerprint for cal in others):
-        return first.fingerprint
-    pairs = sorted((one, cal.fingerprint) for one, cal in now.items())
-    return hashlib.sha256(repr(pairs).encode()).hexdigest()
+    each = [cal.fingerprint for cal in calibrators]
+    if len(set(each)) == 1:
+        return each[0]
+    return hashlib.sha256(repr(sorted(zip(ids, each, strict=True))).encode()).hexdigest()
 
 
 def saved(now: Now) -> FleetState:
@@ -91,7 +97,7 @@ def loaded(path: PathLike, state: FleetState, calibrators: Sequence[Calibrator],
         groups.append(Group(cohort, held, one.places))
     tick = int(state.newest[0])
     stamp = np.datetime64(tick, "us") if state.dated else tick
-    return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks else None, state.timed))
+    return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks or state.timed else None, state.timed))
 
 
 def _host_of(group: Group) -> Library:

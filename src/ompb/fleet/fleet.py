@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,20 +15,24 @@ from ompb.errors import InputError, OptionError, StaleRowError, TimeOrderError
 from ompb.fleet.asking import answered
 from ompb.fleet.file import FleetState, Now, loaded, owner, saved
 from ompb.fleet.forecast import FleetForecast
-from ompb.fleet.groups import Group, moved, with_fresh, with_joined, without
+from ompb.fleet.groups import Group, cohort_of, moved, with_fresh, with_joined, without
 from ompb.fleet.parts import all_parts, parts_of
 from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
 from ompb.floor.names import listed
-from ompb.floor.turns import Turns, in_turn
-from ompb.live.asking import ASK, Asker, as_bases, require_fit
+from ompb.floor.turns import Turns, copied, in_turn
+from ompb.live.asking import ASK, Asker, as_bases, as_calibrator, require_fit
 from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
 from ompb.live.outgoing import TRACKED
+from ompb.live.placing import Place
 from ompb.live.ticks import Ticks
-from ompb.seam.by_id import as_ids, places_of
+from ompb.seam.by_id import as_ids, places_of, require_for_all
 from ompb.seam.query import AnyForecaster, as_forecaster
 from ompb.stream import Stream
+
+# What to do with forecasts that are recorded by row.
+HAND_IN = "hand them in with each tick: Fleet(calibrators, None, ids), then step(rows, base=...)"
 
 
 class Fleet:
@@ -81,7 +84,7 @@ class Fleet:
         self._batched = checks.flag("batched", batched)
         self._library = Library(device, dtype or "float64", checks.flag("compiled", compiled))
         self._turns = Turns("fleet")
-        self._default = calibrators if isinstance(calibrators, Calibrator) else None
+        self._default = None if isinstance(calibrators, Mapping) else calibrators
         self._now = self._with_new(Now((), (), Ticks()), as_ids(ids), calibrators)
 
     def __repr__(self) -> str:
@@ -89,8 +92,7 @@ class Fleet:
 
     def __getstate__(self) -> dict[str, Any]:
         # a copy by `copy.copy`, too, writes to buffers of its own
-        groups = tuple(group._replace(state=copy.deepcopy(group.state)) for group in self._now.groups)
-        return {**self.__dict__, "_turns": None, "_now": self._now._replace(groups=groups)}
+        return copied(lambda: self._now, lambda now: {**self.__dict__, "_turns": None, "_now": now.copy()}, "fleet")
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__ = {**saved, "_turns": Turns("fleet")}
@@ -107,7 +109,7 @@ class Fleet:
 
     @property
     def newest(self) -> Any:
-        """The newest tick that was closed; None before the first."""
+        """The newest tick that was closed, or that of a stream that was put in before; None if there is none."""
         return self._now.ticks.newest
 
     @in_turn
@@ -115,22 +117,24 @@ class Fleet:
         """Close the next tick and forecast from it; None for a tick that was closed before, which changes nothing.
 
         Args:
-            rows: (S, C) in the order of ``ids``, NaN where missing, or a mapping by id of rows (C,), of which those
-                that are not there are missing.
+            rows: (S, C) in the order of ``ids``, NaN where missing; or a mapping by id of rows (C,), or a frame with a
+                line for each series, named by a column ``unique_id`` or by a pandas index of ids: those that are not
+                there are missing.
             at: the tick: a whole number, counted on from that of the first one, or a time if the calibrators have
                 times. Without it the next one is meant.
-            future: covariates known ahead, (S, horizon, K), or (horizon, K) for all, handed to the forecaster.
+            future: covariates known ahead, (S, horizon, K), also by id, or (horizon, K) for all, handed to the
+                forecaster.
             base: the base forecasts (S, horizon, C), if the forecaster is not to be asked, or a mapping by id; NaN for
                 a series that has none, None for no forecast at all. An array on another device than the processor is
                 taken as it is, since nobody waits for it: all of it must be finite.
 
         Raises:
             GapError: a tick beyond the next one.
-            InputError: rows, tick, base forecasts or covariates cannot be used.
-            ForecasterError: the forecaster failed, or broke its contract.
+            InputError: rows, tick or covariates cannot be used.
+            ForecasterError: the forecaster failed, or broke its contract; base forecasts cannot be used.
             BusyError: another call is at work.
 
-        Any of them leaves the fleet as it was.
+        Any of them leaves the fleet as it was. What is about one series begins with its id.
         """
         now = self._now
         ticks = now.ticks.after(at, self._cal.grid)
@@ -143,7 +147,7 @@ class Fleet:
 
     @in_turn
     def observe(self, at: Any, rows: Any) -> None:
-        """Take in cells of an older tick, (S, C) or a mapping by id, NaN elsewhere: see `Stream.observe`.
+        """Take in cells of an older tick, as `step` takes rows, NaN elsewhere: see `Stream.observe`.
 
         Raises `StaleRowError` for a tick not yet closed, or too old to be of use. The fleet is then as it was.
         """
@@ -165,6 +169,7 @@ class Fleet:
         now, each = self._now, each_of(calibrators, self.ids)
         new = None if forecaster is None else as_forecaster(forecaster)
         require_fit(new, each[0])
+        require_for_all(new, len(each), HAND_IN)
         require_alike(each, now.ids)
         require_told_apart(each, now.ids, self._library)
         require_same_rows(each[0], self._cal)
@@ -172,7 +177,7 @@ class Fleet:
         for group in now.groups:
             for part in group.taken_over([each[place] for place in group.places]):
                 groups = with_joined(groups, part)
-        default = calibrators if isinstance(calibrators, Calibrator) else None
+        default = None if isinstance(calibrators, Mapping) else calibrators
         after = {"_forecaster": new, "_default": default, "_now": Now(now.ids, groups, now.ticks)}
         self.__dict__ = {**self.__dict__, **after}  # one assignment, as for a tick
 
@@ -196,39 +201,42 @@ class Fleet:
 
     def take(self, one: str) -> Stream:
         """A series as an ordinary stream, which goes on from here. The series stays, and knows nothing of it."""
-        place = places_of([one], self.ids, "take")[0]
-        group = next(group for group in self._now.groups if place in group.places)
-        alone = group.part(np.flatnonzero(group.places == place))
-        stream = Stream(alone.cohort.cal, self._forecaster)
-        stream._state = moved(alone.state, HOST)
-        return stream
+        return copied(lambda: self._now, lambda now: self._alone(now, one), "fleet")
 
     @in_turn
     def put(self, one: str, stream: Stream) -> None:
         """Let a stream go on as a series of this fleet: in the place of the one of that id, else as a new one.
 
-        The stream stays, and knows nothing of it.
+        Its newest row is that of the newest tick; before the first tick, the clock begins where the stream is, which
+        may have a history. The stream stays, and knows nothing of it.
         """
-        now, cal, state = self._now, stream._cohort.cal, stream._state
+        if not isinstance(stream, Stream):
+            raise InputError(f"what is put in for {one!r} is a {type(stream).__name__}; accepted: an ompb.Stream.")
+        now, (cohort, _, state) = self._now, stream.__getstate__()  # which may go on, and writes to its own buffers
+        cal = cohort.cal
         require_alike([self._cal, cal], [now.ids[0], one])
         require_told_apart([cal], [one], self._library)
-        expected = int(np.asarray(now.ticks.newest).astype(np.int64)) if now.ticks.timed else 0
-        if state.timed != now.ticks.timed or int(state.newest[0]) != expected:
+        ticks = now.ticks
+        if ticks.newest is None and state.timed:  # the clock begins where this stream is
+            ticks = Ticks(0, Place(cal.grid, state.rows, True, int(state.newest[0])).newest, True)
+        expected = int(np.asarray(ticks.newest).astype(np.int64)) if ticks.timed else 0
+        if state.timed != ticks.timed or int(state.newest[0]) != expected:
             raise TimeOrderError(
-                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {now.ticks.newest}; "
+                f"the stream of {one!r} has not come as far as the fleet, whose newest tick is {ticks.newest}; "
                 "bring one whose newest row is of that time."
             )
-        ids, groups, place = (*now.ids, *as_ids(one)), now.groups, len(now.ids)
+        ids, groups, place = (*now.ids, *as_ids([one])), now.groups, len(now.ids)
         if one in now.ids:
             ids, place = now.ids, now.ids.index(one)
             groups = without(groups, np.asarray([place]), closes_up=False)
-        new = Group.fresh([cal], self._library, np.asarray([place]))
-        own = moved(copy.deepcopy(state), self._library)  # the stream may go on, and writes to its buffers
-        self._now = Now(ids, with_joined(groups, new._replace(state=own)), now.ticks)
+        require_for_all(self._forecaster, len(ids), HAND_IN)
+        new = Group(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
+        self._now = Now(ids, with_joined(groups, new), ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all series to one file, with the tick inside; calibrators are saved on their own."""
-        archive.write(path, "fleet", saved(self._now), of=owner(self._now))
+        """Write all series to one file, at any time, with the tick inside; calibrators are saved on their own."""
+        now = copied(lambda: self._now, Now.copy, "fleet")
+        archive.write(path, "fleet", saved(now), of=owner(now.ids, now.calibrators))
 
     @classmethod
     def load(
@@ -242,8 +250,14 @@ class Fleet:
         batched: bool = True,
         compiled: bool = False,
     ) -> Fleet:
-        """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators."""
-        of = calibrators.fingerprint if isinstance(calibrators, Calibrator) else owner(calibrators)
+        """Continue a saved fleet as if it had never stopped. Raises `FormatError` under other calibrators.
+
+        A mapping of calibrators may have more ids than the fleet.
+        """
+
+        def of(state: FleetState) -> str:
+            return owner(state.ids, each_of(calibrators, state.ids))
+
         state = archive.read(path, "fleet", FleetState, of=of)
         fleet = cls(calibrators, forecaster, state.ids, device=device, dtype=dtype, batched=batched, compiled=compiled)
         fleet._now = loaded(path, state, each_of(calibrators, state.ids), fleet._library)
@@ -262,9 +276,19 @@ class Fleet:
         each = each_of(calibrators, ids)
         first = now.groups[0].cohort.cal if now.groups else each[0]
         require_fit(self._forecaster, first)
+        require_for_all(self._forecaster, len(now.ids) + len(ids), HAND_IN)
         require_alike([first, *each], [(now.ids or ids)[0], *ids])
         require_told_apart(each, ids, self._library)
         return Now((*now.ids, *ids), with_fresh(now.groups, each, self._library, len(now.ids)), now.ticks)
+
+    def _alone(self, now: Now, one: str) -> Stream:
+        """A series as a stream, with buffers of its own."""
+        place = places_of([one], now.ids, "take")[0]
+        group = next(group for group in now.groups if place in group.places)
+        alone = group.part(np.flatnonzero(group.places == place))
+        stream = Stream(alone.cohort.cal, self._forecaster)
+        stream._state = moved(alone.state, HOST)
+        return stream
 
     def _observed(self, now: Now, group: Group, age: int, told: Array) -> Group:
         """A group once cells (s, C) of a row so many ticks back are known."""
@@ -285,10 +309,10 @@ class Fleet:
         assert ticks.newest is not None  # it is the tick being closed
         cal, stamp = self._cal, ticks.newest if ticks.timed else None
         given = base if base is ASK or base is None or self._library.is_afar(base) else as_bases(base, now.ids, cal)
-        ahead = as_futures(future, len(now.ids), cal.horizon)
+        ahead = as_futures(future, now.ids, cal.horizon)
         entered = [group.enter(values) for group in now.groups]
         asker = Asker(cal, self._forecaster, self._batched)
-        groups, answers = answered(now.groups, entered, asker, stamp, ahead, given)
+        groups, answers = answered(now.ids, now.groups, entered, asker, stamp, ahead, given)
         if len(groups) > len(now.groups):  # some series were left out
             entered = [group.enter(values) for group in groups]
         after, parts = [], []
@@ -319,9 +343,9 @@ class Fleet:
 
 def each_of(calibrators: Calibrator | Mapping[str, Calibrator], ids: Sequence[str]) -> list[Calibrator]:
     """The calibrator of each series."""
-    if isinstance(calibrators, Calibrator):
-        return [calibrators] * len(ids)
+    if not isinstance(calibrators, Mapping):
+        return [as_calibrator(calibrators)] * len(ids)
     lacking = [one for one in ids if one not in calibrators]
     if lacking:
         raise OptionError(f"calibrators lack {listed(lacking)}; pass one for each id, or one for all.")
-    return [calibrators[one] for one in ids]
+    return [as_calibrator(calibrators[one]) for one in ids]

@@ -1,4 +1,7 @@
-"""One call at a time: a second one, from another thread or from a forecaster that is being asked, is refused."""
+"""One call at a time: a second one, from another thread or from a forecaster that is being asked, is refused.
+
+Copies are no calls: they can be made at any time, of a state that stays good until the next one has been taken.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from ompb.errors import BusyError
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+_State = TypeVar("_State")
+
+COPIES = 100  # made of a state while others take its place, before they are given up
 
 
 class Mark:
@@ -44,6 +50,22 @@ class Turns:
                 )
             with suppress(ValueError):  # another call has just done so
                 self._calls.remove(earlier)
+
+
+def copied(now: Callable[[], _State], copy: Callable[[_State], _Result], what: str) -> _Result:
+    """A copy of the present state, whoever is at work on the next one; ``now`` says which is present.
+
+    A call writes to buffers that states share, where the present one does not read. The one after it may write where
+    that one does: so a copy is good if its state is still the present one when it is done.
+    """
+    for _ in range(COPIES):
+        state = now()
+        done = copy(state)
+        if now() is state:
+            return done
+    raise BusyError(
+        f"this {what} takes in rows faster than it can be copied; save, copy or take from it between two rows."
+    )
 
 
 class TakesTurns(Protocol):

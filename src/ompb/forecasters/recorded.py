@@ -15,7 +15,7 @@ from ompb.floor.checks import count
 from ompb.floor.times import Times, as_times, require_increasing, shown
 from ompb.rows.windows import Origins
 from ompb.seam.query import Forecaster, Query, quantiles_of
-from ompb.types import Floats
+from ompb.types import Floats, as_array, float64
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,10 +150,10 @@ class Recorded(Forecaster):
 
 
 def _numbers(forecasts: Any) -> Floats:
-    array = np.asarray(forecasts)
+    array = as_array(forecasts)
     if array.dtype.kind not in "iuf":
         raise DtypeError(f"forecasts have dtype {array.dtype}; accepted: real numbers, NaN where there is none.")
-    return np.array(array, dtype=np.float64)
+    return float64(array)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

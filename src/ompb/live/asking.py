@@ -10,10 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.errors import ForecasterError, ShapeError
+from ompb.errors import ForecasterError, OptionError
 from ompb.rows.scaler import Scaler
-from ompb.seam.by_id import places_of
-from ompb.seam.query import HANDED_IN, Answer, Forecaster, Query, ask, checked, numbers, quantiles_of, speaking
+from ompb.seam.by_id import called, places_of
+from ompb.seam.query import (
+    HANDED_IN,
+    Answer,
+    Forecaster,
+    Query,
+    Whose,
+    ask,
+    checked,
+    nobody,
+    numbers,
+    quantiles_of,
+    speaking,
+)
+from ompb.seam.sources import calling
 from ompb.types import Floats
 
 
@@ -27,8 +40,19 @@ class _Ask:
 ASK: Final = _Ask()
 
 
+def as_calibrator(candidate: Any) -> Calibrator:
+    """A calibrator, or `OptionError` for anything else."""
+    if isinstance(candidate, Calibrator):
+        return candidate
+    raise OptionError(
+        f"the calibrator is a {type(candidate).__name__}; accepted: what ompb.Calibrator.fit, ompb.calibrate or "
+        "ompb.Calibrator.load gives."
+    )
+
+
 def require_fit(forecaster: Forecaster | None, calibrator: Calibrator) -> None:
     """Raise `ForecasterError` for a forecaster that the calibrator was not fitted for."""
+    as_calibrator(calibrator)
     if forecaster is None:
         return
     if calibrator.record and forecaster.record == calibrator.record:
@@ -62,18 +86,19 @@ class Asker:
         each = [speaking(self.forecaster, one.origins, one.times) for one in singly(query)]
         return np.concatenate(each)
 
-    def answer(self, query: Query, base: Any, scaler: Scaler) -> Answer:
-        """What is said of all of them, checked."""
+    def answer(self, query: Query, base: Any, scaler: Scaler, whose: Whose = nobody) -> Answer:
+        """What is said of all of them, checked; an error that is about one of them says first whose."""
         cal = self.calibrator
         if base is not ASK:
-            return checked(base, cal.quantiles, query, cal.horizon, scaler, cal.names, HANDED_IN)
+            return checked(base, cal.quantiles, query, cal.horizon, scaler, cal.names, HANDED_IN, whose)
         assert self.forecaster is not None  # else nothing is spoken
         if self.batched:
-            return ask(self.forecaster, query, cal.horizon, scaler, cal.names)
-        answers = [
-            ask(self.forecaster, one, cal.horizon, scaler if scaler.centre.ndim == 1 else scaler.of(place), cal.names)
-            for place, one in enumerate(singly(query))
-        ]
+            return ask(self.forecaster, query, cal.horizon, scaler, cal.names, whose)
+        answers = []
+        for place, one in enumerate(singly(query)):
+            own = scaler if scaler.centre.ndim == 1 else scaler.of(place)
+            with calling(whose(place)):
+                answers.append(ask(self.forecaster, one, cal.horizon, own, cal.names))
         base, quantiles = zip(*answers, strict=True)
         return Answer(np.concatenate(base), None if quantiles[0] is None else np.concatenate(quantiles))
 
@@ -104,16 +129,16 @@ def as_bases(base: Any, ids: Sequence[str], calibrator: Calibrator) -> Floats:
     if isinstance(base, Mapping):
         full = np.full((len(ids), *points), np.nan)
         for place, (one, forecast) in zip(places_of(base, ids, "base"), base.items(), strict=True):
-            if np.shape(forecast) != points:
-                raise ShapeError(f"the base forecast of {one!r} has shape {np.shape(forecast)}; accepted: {points}.")
-            full[place] = forecast
+            with calling(called(one)):
+                full[place] = as_base(forecast, calibrator)
         return full
-    found = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
-    if found.shape != (len(ids), *points) or found.dtype.kind not in "iuf":
-        raise ShapeError(
-            f"base is {found.dtype} of shape {found.shape}; accepted: numbers of shape {(len(ids), *points)}."
+    found = numbers(base, HANDED_IN)
+    if found.shape != (len(ids), *points):
+        raise ForecasterError(
+            f"{HANDED_IN.has} shape {found.shape}; accepted: {(len(ids), *points)}, a forecast for each series, or a "
+            "mapping by id."
         )
-    return found.astype(np.float64)
+    return found
 
 
 def _points(calibrator: Calibrator) -> tuple[int, ...]:

@@ -27,13 +27,16 @@ from ompb.floor.times import Stamp, Times
 from ompb.live.lanes import joined, mapped, put_back, spread, taken
 from ompb.live.library import HOST, Library
 from ompb.live.window import NEVER, Window
-from ompb.rows.scaler import Scaler
+from ompb.rows.scaler import LIMIT, Scaler
 from ompb.seam.query import Answer
 from ompb.types import Floats
 
 # How far apart numbers may lie that follow each other, in source standard deviations: rounding adds a thousandth of the
 # variance at most.
 FINEST = 0.1
+# Parts of a cohort, by their number of series, whose rules are kept: late rows come of the same number again and again,
+# or of any, and the rules of every number together would weigh as much as the square of it.
+SIZES = 2
 
 
 class CohortState(NamedTuple):
@@ -66,6 +69,10 @@ class Cohort:
     calibrators: tuple[Calibrator, ...]  # of each series, or one for all of them
     series: int
     library: Library = HOST
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy makes anew what follows from these: its arrays share memory, which would be written out lane by lane
+        return {name: getattr(self, name) for name in ("calibrators", "series", "library")}
 
     @property
     def cal(self) -> Calibrator:
@@ -119,13 +126,16 @@ class Cohort:
         """The rules for some of the series."""
         if not self.is_shared:
             return Cohort(tuple(self.calibrators[place] for place in places), len(places), self.library)
-        if len(places) not in self._sized:
-            self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
-        return self._sized[len(places)]
+        part = self._sized.get(len(places))
+        if part is None:
+            part = self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
+            for older in list(self._sized)[:-SIZES]:
+                self._sized.pop(older, None)
+        return part
 
     @cached_property
     def _sized(self) -> dict[int, Cohort]:
-        """The rules for so many series of a shared calibrator, once they have been made."""
+        """The rules for so many series of a shared calibrator, those that were made last."""
         return {self.series: self}
 
     def start(self) -> CohortState:
@@ -329,10 +339,20 @@ def require_same_rows(new: Calibrator, old: Calibrator) -> None:
 
 
 def require_told_apart(calibrators: Sequence[Calibrator], ids: Sequence[str], library: Library) -> None:
-    """Raise `OptionError` where the library's numbers, coarser than those of rows, lose values near the source mean."""
+    """Raise `OptionError` where the library's numbers, coarser than those of rows, lose values near the source mean.
+
+    They also end sooner: what can be a measurement must lie within them.
+    """
     if library.dtype == HOST.dtype:
         return
+    largest = float(np.finfo(library.dtype).max)
     for cal, one in {id(cal): (cal, one) for cal, one in zip(calibrators, ids, strict=True)}.values():
+        farthest = float((abs(cal.centre) + LIMIT * cal.scale).max())
+        if farthest > largest:
+            raise OptionError(
+                f"dtype = {library.dtype!r} ends at {largest:g}, and values of {one!r} may reach {farthest:g}; take "
+                "float64, or count in larger units."
+            )
         steps = np.spacing(abs(cal.centre).astype(library.dtype))
         for name, step, centre, scale in zip(cal.names, steps, cal.centre, cal.scale, strict=True):
             if step > FINEST * scale:

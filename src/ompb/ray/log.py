@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ompb.errors import InputError, ShapeError, TimeOrderError
+from ompb.errors import InputError, TimeOrderError
+from ompb.fleet.rows import as_tick_rows
 from ompb.floor.times import Stamp, as_stamp
+from ompb.seam.sources import calling
 from ompb.types import Floats
 
 Late: TypeAlias = tuple[tuple[Stamp, Floats], ...]
@@ -22,9 +23,9 @@ class Log(Protocol):
     def __call__(self, after: Any) -> Iterable[tuple[Any, ...] | None]:
         """Ticks behind ``after``, all if that is None: (tick, rows), or (tick, rows, late).
 
-        Rows are (S, C) in the order of the ids, or by id; late is a mapping by older tick of rows that came since the
-        tick before. A log that has to wait for the next tick yields None first: then the results of what it has
-        yielded are given before it is asked again.
+        Rows are as `ompb.Fleet.step` takes them; late is a mapping by older tick of rows that came since the tick
+        before. A log that has to wait for the next tick yields None first: then the results of what it has yielded are
+        given before it is asked again.
         """
 
 
@@ -60,17 +61,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a log in blocks of up to ``size`` ticks, for series in this order with so many channels."""
+    """Reads a log in blocks of up to ``size`` ticks, for series in this order with these channels."""
 
     log: Log
     ids: tuple[str, ...]
-    channels: int
+    names: tuple[str, ...]
     size: int
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Of the series, by id."""
-        return {name: place for place, name in enumerate(self.ids)}
 
     def blocks(self, after: Stamp | None, upto: Stamp | None = None) -> Iterator[Block | None]:
         """Blocks behind a tick; None where the log would wait. With ``upto`` it ends there, and may not end before."""
@@ -103,28 +99,8 @@ class Reader:
 
     def _array(self, tick: Any, rows: Any) -> Floats:
         """Rows (S, C) in order."""
-        if isinstance(rows, Mapping):
-            return self._placed(tick, rows)
-        array = np.asarray(rows, dtype=np.float64)
-        if array.shape != (len(self.ids), self.channels):
-            raise ShapeError(
-                f"the rows of tick {tick} have shape {array.shape}; accepted: {(len(self.ids), self.channels)}, a row "
-                "for each series in order, or rows by id."
-            )
-        return array
-
-    def _placed(self, tick: Any, rows: Mapping[str, Any]) -> Floats:
-        """Rows by id; those that are not there are missing."""
-        array = np.full((len(self.ids), self.channels), np.nan)
-        for name, row in rows.items():
-            if name not in self.places:
-                raise InputError(f"tick {tick} has a row of {name!r}, which is none of the series; leave it out.")
-            if np.shape(row) != (self.channels,):
-                raise ShapeError(
-                    f"the row of {name!r} at tick {tick} has shape {np.shape(row)}; accepted: {(self.channels,)}."
-                )
-            array[self.places[name]] = row
-        return array
+        with calling(f"tick {tick}: "):
+            return np.asarray(as_tick_rows(rows, self.ids, self.names))
 
 
 def _block(gathered: Sequence[tuple[Stamp, Floats, Late]]) -> Block:

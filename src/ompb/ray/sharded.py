@@ -86,7 +86,7 @@ class Shards:
         known = _newest(sink)
         workers = [Worker(share, self.every, self.pick) for share in self._shares()]
         ticks_a_call = max(1, ROWS_A_CALL // max(worker.series for worker in workers))
-        reader = Reader(log, self.ids, self._channels(), ticks_a_call)
+        reader = Reader(log, self.ids, self._names(), ticks_a_call)
         hands = [Hand(worker, reader, known) for worker in workers]
         try:
             starts = [hand.ready() for hand in hands]
@@ -113,10 +113,11 @@ class Shards:
         bounds = [number * len(self.shards) // count for number in range(count + 1)]
         return [self.shards[first:last] for first, last in itertools.pairwise(bounds)]
 
-    def _channels(self) -> int:
+    def _names(self) -> tuple[str, ...]:
+        """Of the channels, which are alike for all series."""
         calibrators = self.shards[0].calibrators
         one = calibrators if isinstance(calibrators, Calibrator) else calibrators[self.ids[0]]
-        return len(one.names)
+        return one.names
 
 
 def _newest(sink: Sink) -> Stamp | None:

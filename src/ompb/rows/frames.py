@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -45,6 +46,37 @@ def read_series(native: Any, what: str) -> tuple[Floats, tuple[str, ...] | None]
 
     names = names_of(native.index, what) if is_pandas_like_series(native) else None
     return numbers(nw.from_native(native, series_only=True), what), names
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether it is a frame of pandas, polars or pyarrow, or of another library that narwhals knows."""
+    if isinstance(rows, np.ndarray | list | tuple):
+        return False
+    from narwhals.dependencies import is_into_dataframe  # frames only: keeps `import ompb` light
+
+    return is_into_dataframe(rows)
+
+
+def read_by_id(native: Any, what: str) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+    """Ids (n,), values (n, C) and names of a frame with a line for each series, whichever the order.
+
+    Ids are a column or index ``unique_id``, or else a pandas index of texts. All other columns are channels.
+    """
+    index = getattr(native, "index", None)
+    ids = None if index is None else [label for label in index if isinstance(label, str)]
+    frame, times = _with_names(native, what)
+    if LONG[0] in frame.columns:
+        ids, frame = [str(label) for label in frame[LONG[0]].to_list()], frame.drop(LONG[0])
+    if times is not None or ids is None or len(ids) < len(frame):
+        raise InputError(
+            f"{what} are a {type(native).__name__} that does not name the series of its lines; add a column unique_id, "
+            "or pass an array in the order of the ids."
+        )
+    repeated = [one for one, lines in Counter(ids).items() if lines > 1]
+    if repeated:
+        raise InputError(f"{what} have more than one line of {listed(repeated)}; pass one for each series.")
+    columns = [numbers(column, f"the column {column.name!r} of {what}") for column in frame.iter_columns()]
+    return tuple(ids), np.stack(columns, axis=1), tuple(frame.columns)
 
 
 def numbers(column: Any, called: str) -> Floats:

@@ -12,8 +12,8 @@ import numpy as np
 from ompb.errors import DtypeError, InputError, NotFiniteError, ShapeError
 from ompb.floor.names import in_words, names_of, numbered, order_of, unended
 from ompb.floor.times import Grid, Times, as_times, regular
-from ompb.rows.frames import LONG, OneOfMany, read_frame, read_long, read_series
-from ompb.types import Floats, float64
+from ompb.rows.frames import LONG, OneOfMany, is_frame, read_frame, read_long, read_series
+from ompb.types import Floats, as_array, float64
 
 HUGE = 1e100  # larger values are no measurements, and their squares would overflow
 
@@ -133,7 +133,7 @@ def _read(rows: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
         return rows.values, LONG[-1:], rows.times
     if not isinstance(rows, np.ndarray | list | tuple):
         return read_frame(rows, what)
-    values = _floats(rows, what)
+    values = floats(rows, what)
     if values.ndim != 2:
         raise ShapeError(
             f"{what} has shape {values.shape}; accepted: (rows, channels). Use x[:, None] for one channel."
@@ -144,28 +144,32 @@ def _read(rows: Any, what: str) -> tuple[Floats, tuple[str, ...], Times | None]:
 def _read_row(row: Any) -> tuple[Floats, tuple[str, ...] | None, Any]:
     """The values of a row, its names if it is labelled, and its time if it has one."""
     if isinstance(row, np.ndarray | list | tuple):
-        return _floats(row, "row"), None, None
+        return floats(row, "row"), None, None
     if isinstance(row, Mapping):
-        return _floats(list(row.values()), "row"), names_of(row, "row"), None
-    from narwhals.dependencies import is_into_dataframe, is_into_series  # frames only: keeps `import ompb` light
+        return floats(list(row.values()), "row"), names_of(row, "row"), None
+    from narwhals.dependencies import is_into_series  # frames only: keeps `import ompb` light
 
     if is_into_series(row):
         label = getattr(row, "name", None)  # a row of a pandas frame is named by its place in the index
         return *read_series(row, "row"), label if isinstance(label, date) else None
-    if not is_into_dataframe(row):
-        return _floats(row, "row"), None, None
+    if not is_frame(row):
+        return floats(row, "row"), None, None
     values, names, times = read_frame(row, "row")
     if len(values) != 1:
         raise ShapeError(f"row is a frame of {len(values)} rows; pass one row at a time.")
     return values[0], names, None if times is None else times[0]
 
 
-def _floats(values: Any, what: str) -> Floats:
+def floats(values: Any, what: str) -> Floats:
     """Numbers as a fresh float64 array, NaN where masked."""
     try:
-        array = np.ma.asanyarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+        array = as_array(values)
     except ValueError as error:  # ragged nesting
         raise ShapeError(f"{what} is ragged: {unended(error)}. Every row needs the same number of channels.") from error
+    except (TypeError, RuntimeError) as error:  # numbers that NumPy does not have, such as bfloat16
+        raise DtypeError(
+            f"{what} is a {type(values).__name__} that is no array of numbers: {unended(error)}. Convert it to float64."
+        ) from error
     if array.size == 0:
         raise ShapeError(f"{what} is empty (shape {array.shape}); pass at least one value.")
     if array.dtype.kind not in "iuf":

@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 def as_ids(ids: Iterable[str]) -> tuple[str, ...]:
     """Distinct texts, at least one."""
-    found = (ids,) if isinstance(ids, str) else tuple(ids)
+    found = tuple(ids) if isinstance(ids, Iterable) and not isinstance(ids, str) else (ids,)
     if not found or not all(isinstance(one, str) for one in found) or len(set(found)) < len(found):
         raise OptionError(f"ids = {list(found)[:5]!r} do not name series; accepted: one or more distinct texts.")
     return tuple(str(one) for one in found)
@@ -25,10 +25,15 @@ def places_of(names: Iterable[str], ids: Sequence[str], what: str) -> list[int]:
     place_of = {one: place for place, one in enumerate(ids)}
     found = []
     for one in names:
-        if one not in place_of:
+        if not isinstance(one, str) or one not in place_of:
             raise InputError(f"{what} names the series {one!r}, which is not here; accepted: {listed(ids)}.")
         found.append(place_of[one])
     return found
+
+
+def called(one: Any) -> str:
+    """What an error about one of many series says first."""
+    return f"series {one!r}: "
 
 
 def for_each(what: str, given: Mapping[Any, _Value], ids: Collection[Any]) -> dict[Any, _Value]:
@@ -54,12 +59,16 @@ def forecasters_for(forecaster: Any, ids: Collection[Any]) -> dict[Any, Forecast
     if isinstance(forecaster, Mapping):
         return {one: as_forecaster(own) for one, own in for_each("forecaster", forecaster, ids).items()}
     shared = as_forecaster(forecaster)
-    if shared.record and len(ids) > 1:
-        raise ForecasterError(
-            "recorded forecasts that are found by the number of their row belong to one series; pass a mapping from id "
-            "to the record of each, or find forecasts by time: Recorded(forecasts, times=...)."
-        )
+    require_for_all(shared, len(ids), "pass a mapping from id to the record of each")
     return dict.fromkeys(ids, shared)
+
+
+def require_for_all(forecaster: Forecaster | None, series: int, remedy: str) -> None:
+    """Raise `ForecasterError` for a forecaster that so many series cannot share."""
+    if series > 1 and forecaster is not None and forecaster.record:
+        raise ForecasterError(
+            f"recorded forecasts that are found by the number of their row belong to one series; {remedy}."
+        )
 
 
 def _shown(ids: list[Any]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ompb.rows.inputs import as_series
-from ompb.seam.by_id import forecasters_for, some_of
+from ompb.seam.by_id import called, forecasters_for, some_of
 from ompb.seam.query import Forecaster
 
 
@@ -29,4 +29,4 @@ def each_given(forecaster: Any, rows: Any, times: Any, future: Any, what: str) -
     tables = as_series(rows, what)
     who = forecasters_for(forecaster, tables)
     when, ahead = some_of("times", times, tables), some_of("future", future, tables)
-    return {one: Given(who[one], own, when[one], ahead[one], f"series {one!r}: ") for one, own in tables.items()}
+    return {one: Given(who[one], own, when[one], ahead[one], called(one)) for one, own in tables.items()}

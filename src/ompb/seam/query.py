@@ -16,7 +16,7 @@ from ompb.floor.names import in_words, unended
 from ompb.floor.times import Times, shown
 from ompb.rows.scaler import LIMIT, Scaler
 from ompb.rows.windows import Origins
-from ompb.types import Floats, float64
+from ompb.types import Floats, as_array, float64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +86,14 @@ class Forecaster(ABC):
     def speaks_at(self, origins: Origins, times: Times | None) -> NDArray[np.bool_]:  # noqa: ARG002  # for others
         """Whether it has a forecast for each of these origins, (n,). It is not asked for the others."""
         return np.ones(len(origins), dtype=bool)
+
+
+Whose: TypeAlias = Callable[[int], str]  # what an error says first that is about one of the n windows
+
+
+def nobody(_: int) -> str:
+    """There is one series only, or nobody knows."""
+    return ""
 
 
 class Answer(NamedTuple):
@@ -167,8 +175,10 @@ def quantiles_of(forecaster: Forecaster) -> tuple[float, ...]:
     return found
 
 
-def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...]) -> Answer:
-    """The forecaster's answer in fresh float64 arrays, checked.
+def ask(
+    forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, names: tuple[str, ...], whose: Whose = nobody
+) -> Answer:
+    """The forecaster's answer in fresh float64 arrays, checked; an error that is about one window says first whose.
 
     Raises `ForecasterError` if the forecaster fails in any way, or unless the answer is of shape (n, horizon, C), or
     (n, horizon, C, Q) for one that declares Q quantiles, of real numbers, finite and within `LIMIT` source standard
@@ -179,7 +189,7 @@ def ask(forecaster: Forecaster, query: Query, horizon: int, scaler: Scaler, name
         said = forecaster.forecast(query.copy())
     except Exception as error:
         _fail(error, f"windows of shape {query.windows.shape}", "It must accept windows (n, context, C).")
-    return checked(said, quantiles, query, horizon, scaler, names)
+    return checked(said, quantiles, query, horizon, scaler, names, whose=whose)
 
 
 class Speaker(NamedTuple):
@@ -201,15 +211,16 @@ def checked(
     scaler: Scaler,
     names: tuple[str, ...],
     speaker: Speaker = RETURNED,
+    whose: Whose = nobody,
 ) -> Answer:
     """What was said in answer to a query, as `ask` promises it."""
     answer = numbers(said, speaker)
     _require_shape(answer, (len(query.windows), horizon, len(names)), len(quantiles))
     if not quantiles:
-        _require_near(answer, query, scaler, names, speaker)
+        _require_near(answer, query, scaler, names, speaker, whose)
         return Answer(answer, None)
     for one in np.moveaxis(answer, -1, 0):
-        _require_near(one, query, scaler, names, speaker)
+        _require_near(one, query, scaler, names, speaker, whose)
     return Answer(np.ascontiguousarray(answer[..., quantiles.index(0.5)]), answer)
 
 
@@ -226,9 +237,7 @@ def numbers(said: Any, speaker: Speaker) -> Floats:
     if type(said) is np.ndarray and said.dtype == np.float64:  # what most forecasters return
         return np.array(said, order="C")
     try:
-        if hasattr(said, "detach"):  # a torch tensor, perhaps with a gradient or on another device
-            said = said.detach().cpu().numpy()
-        array = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
+        array = as_array(said)
     except Exception as error:
         raise ForecasterError(
             f"{speaker.has} a {type(said).__name__} that is no array of numbers: {unended(error)}. {speaker.remedy}"
@@ -251,7 +260,9 @@ def _require_shape(answer: Floats, points: tuple[int, ...], quantiles: int) -> N
     raise ForecasterError(f"the forecaster returned shape {answer.shape}; accepted: {expected} = {axes}.{hint}")
 
 
-def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...], speaker: Speaker) -> None:
+def _require_near(
+    answer: Floats, query: Query, scaler: Scaler, names: tuple[str, ...], speaker: Speaker, whose: Whose
+) -> None:
     near = scaler.near(answer)
     if np.count_nonzero(near) == near.size:  # cheaper than `all`
         return
@@ -260,6 +271,6 @@ def _require_near(answer: Floats, query: Query, scaler: Scaler, names: tuple[str
     when = "" if query.times is None else f" ({shown(query.times[place])})"
     fault = f"; every value must be within {LIMIT:g} source standard deviations of the source mean"
     raise ForecasterError(
-        f"{speaker.has} {value} at lead {lead + 1}, {in_words(names[channel])}, for origin "
+        f"{whose(int(place))}{speaker.has} {value} at lead {lead + 1}, {in_words(names[channel])}, for origin "
         f"{query.origins[place]}{when}{fault if np.isfinite(value) else '; every value must be finite'}."
     )
