@@ -10,7 +10,7 @@ import numpy as np
 
 from ompb import archive
 from ompb.calibrator import Calibrator
-from ompb.errors import StaleRowError, TimeOrderError
+from ompb.errors import StaleRowError
 from ompb.floor.cards import card, facts
 from ompb.floor.names import listed
 from ompb.floor.times import Stamp, Times
@@ -18,7 +18,7 @@ from ompb.floor.turns import Turns, copied, in_turn
 from ompb.live.asking import ASK, Asker, as_base, require_fit
 from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
-from ompb.live.placing import Place
+from ompb.live.placing import Place, require_grid
 from ompb.rows.inputs import as_future, as_row, as_rows_of, as_timed_row
 from ompb.seam.query import Answer, AnyForecaster, Forecaster, Query, as_forecaster
 from ompb.types import Alert, Floats, Forecast, RealisedRisk
@@ -121,8 +121,7 @@ class Stream:
         if state.known:
             taken = f"{state.rows} rows have been stepped" if state.rows else "the stream has a history"
             raise StaleRowError(f"{taken}; history comes once, before the first row: start a new stream.")
-        if times is not None and cal.grid is None:
-            raise TimeOrderError("times= means nothing here, as the calibrator was fitted without times.")
+        require_grid(times, cal.grid)
         table = as_rows_of(history, "history", cal.names, times, cal.grid)
         stamps = None if cal.grid is None else table.times
         if replay:

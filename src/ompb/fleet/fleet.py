@@ -16,6 +16,7 @@ from ompb.fleet.asking import answered
 from ompb.fleet.file import FleetState, Now, loaded, owner, saved
 from ompb.fleet.forecast import FleetForecast
 from ompb.fleet.groups import Group, cohort_of, moved, with_fresh, with_joined, without
+from ompb.fleet.history import as_histories, clock_after, with_history
 from ompb.fleet.parts import all_parts, parts_of
 from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
@@ -109,7 +110,7 @@ class Fleet:
 
     @property
     def newest(self) -> Any:
-        """The newest tick that was closed, or that of a stream that was put in before; None if there is none."""
+        """The newest tick that was closed, or that of a history before the first one; None if there is none."""
         return self._now.ticks.newest
 
     @in_turn
@@ -144,6 +145,26 @@ class Fleet:
         out, groups = self._stepped(now, ticks, values, future, base)
         self._now = Now(now.ids, groups, ticks)
         return out
+
+    @in_turn
+    def remember(self, history: Any, *, times: Any = None) -> None:
+        """Take in rows known before the first tick, which is then forecast from; nothing is learned from them.
+
+        Args:
+            history: (S, T, C) in the order of ``ids``; or a mapping by id of arrays (T, C) or frames, or a long frame
+                (unique_id, ds, y). Series may know as many rows as they like, or none.
+            times: of the rows, (T,) for all or by id, if frames do not bring them: all end at the same one, which the
+                first tick follows.
+
+        Raises `InputError` for rows or times that cannot be used, `StaleRowError` once there is a tick or a history.
+        The fleet is then as it was.
+        """
+        now, cal = self._now, self._cal
+        if now.ticks.newest is not None or any(group.state.known for group in now.groups):
+            taken = f"{now.ticks.closed} ticks have been closed" if now.ticks.closed else "the fleet has a history"
+            raise StaleRowError(f"{taken}; history comes once, before the first tick: start a new fleet.")
+        known = as_histories(history, times, now.ids, cal)
+        self._now = Now(now.ids, with_history(now.groups, known), clock_after(known, now.ids, cal))
 
     @in_turn
     def observe(self, at: Any, rows: Any) -> None:

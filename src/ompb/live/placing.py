@@ -13,6 +13,12 @@ from ompb.floor.times import Grid, Stamp, as_stamp, shown
 LONGEST_GAP = 100_000
 
 
+def require_grid(times: Any, grid: Grid | None) -> None:
+    """Raise `TimeOrderError` for times of rows whose calibrator has none."""
+    if times is not None and grid is None:
+        raise TimeOrderError("times= means nothing here, as the calibrator was fitted without times.")
+
+
 class Place(NamedTuple):
     """How far a stream has come."""
 
