@@ -7,7 +7,7 @@ import pytest
 from ompb.bench.methods import method_names
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-TINY = {"horizon": 2, "context": 24, "channels": 1, "source-rows": 100, "warm-up": 4, "steps": 4}
+TINY = {"horizon": 2, "context": 24, "channels": 1, "source-rows": 70, "warm-up": 4, "steps": 4}
 
 
 @pytest.mark.parametrize(("backbone", "protocol"), [("tcn", "honest"), ("ridge", "one-step")])

@@ -103,4 +103,4 @@ def test_a_mutant_that_hangs_is_noticed(tree: Path, mutants: ModuleType) -> None
     loop = "def larger(a, b):\n    while a < b:\n        a = a + 1\n    return 2\n"
     (tree / "src/sums.py").write_text(loop)
     (hanging,) = (m for m in mutants.mutants_of("src/sums.py", loop) if m.after == "a - 1")
-    assert mutants.noticed_by(hanging, tree, ["tests"], limit=5.0) == mutants.LIMIT
+    assert mutants.noticed_by(hanging, tree, ["tests"], limit=2.0) == mutants.LIMIT

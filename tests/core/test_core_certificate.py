@@ -57,14 +57,18 @@ def forecaster() -> Ridge:
 
 
 def fitted(source: Floats | None = None, **options: Any) -> Calibrator:
-    return Calibrator.fit(
-        forecaster(),
-        series() if source is None else source,
-        context=CONTEXT,
-        horizon=HORIZON,
-        season=SEASON,
-        **{**OPTIONS, **options},
-    )
+    """A calibrator: of the usual source, the one that was fitted with these options before."""
+    return _fitted_once(**options) if source is None else _fitted(source, **options)
+
+
+def _fitted(source: Floats, **options: Any) -> Calibrator:
+    arguments = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **OPTIONS} | options
+    return Calibrator.fit(forecaster(), source, **arguments)
+
+
+@lru_cache(typed=True)
+def _fitted_once(**options: Any) -> Calibrator:
+    return _fitted(series(), **options)
 
 
 def moved_stream(cal: Calibrator, rows: int = 70) -> Stream:

@@ -1,5 +1,6 @@
 """What stands in a folder before results are written there."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,15 @@ from small_study import small_study
 from ompb.errors import OptionError
 from ompb.reports.files import write_results
 from ompb.reports.folder import make_room, older_results
+from ompb.reports.html import html_report
 
 ALWAYS = ("summary.json", "report.html", "newest.csv", "forecasts.parquet")
+drawn_once = cache(html_report)  # what it shows is of no matter here
+
+
+@pytest.fixture(autouse=True)
+def _quick_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ompb.reports.files.html_report", drawn_once)
 
 
 def names(folder: Path) -> set[str]:

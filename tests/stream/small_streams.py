@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -39,11 +40,22 @@ def target() -> Floats:
 
 
 def fit(forecaster: Any = last_season, rows: Any = None, **options: Any) -> ompb.Calibrator:
+    """A calibrator: of the usual forecaster and rows, the one that was fitted with these options before."""
+    if forecaster is last_season and rows is None and all(isinstance(value, Hashable) for value in options.values()):
+        return _fitted_once(**options)
+    return _fitted(forecaster, source() if rows is None else rows, **options)
+
+
+def _fitted(forecaster: Any, rows: Any, **options: Any) -> ompb.Calibrator:
     arguments = {"context": CONTEXT, "horizon": HORIZON, "season": SEASON, **SETTINGS} | options
-    return ompb.Calibrator.fit(forecaster, source() if rows is None else rows, **arguments)
+    return ompb.Calibrator.fit(forecaster, rows, **arguments)
 
 
-@lru_cache
+@lru_cache(typed=True)
+def _fitted_once(**options: Any) -> ompb.Calibrator:
+    return _fitted(last_season, source(), **options)
+
+
 def calibrator() -> ompb.Calibrator:
     return fit()
 

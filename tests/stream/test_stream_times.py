@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,14 @@ def times_of(frequency: str, rows: int) -> NDArray[Any]:
     return np.asarray(pd.date_range(start, periods=rows, freq=step).to_numpy().astype("datetime64[us]"))
 
 
-def timed(rows: int = 0, **options: Any) -> ompb.Stream:
+@lru_cache
+def hourly() -> ompb.Calibrator:
+    return fit(times=HOURS[:ROWS])
+
+
+def timed(rows: int = 0) -> ompb.Stream:
     """A stream that goes on where the source ends, by hours."""
-    stream = fit(times=HOURS[:ROWS], **options).stream(last_season)
+    stream = hourly().stream(last_season)
     for row, time in zip(target()[:rows], HOURS[ROWS:], strict=False):
         stream.step(row, at=time)
     return stream
@@ -86,7 +92,7 @@ def test_a_frame_brings_its_times(frame: str) -> None:
         "column": lambda: pd.DataFrame({"ds": HOURS[:ROWS], **columns}),
         "polars": lambda: pl.DataFrame({"ds": HOURS[:ROWS], **columns}),
     }
-    cal, by_hand = fit(rows=made[frame]()), fit(times=HOURS[:ROWS])
+    cal, by_hand = fit(rows=made[frame]()), hourly()
     assert cal.names == ("a", "b")
     assert cal.grid == by_hand.grid
     assert cal.source.base_variance.tobytes() == by_hand.source.base_variance.tobytes()
@@ -203,7 +209,7 @@ def test_a_file_keeps_the_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_a_run_has_times_and_so_has_its_frame(backend: Any) -> None:
-    cal, times = fit(times=HOURS[:ROWS]), HOURS[ROWS : ROWS + 60]
+    cal, times = hourly(), HOURS[ROWS : ROWS + 60]
     gappy = np.delete(np.arange(60), [30, 31])
     run = ompb.backtest(cal, last_season, target()[gappy], times=times[gappy])
     np.testing.assert_array_equal(run.times, times)
