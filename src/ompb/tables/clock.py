@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ompb.errors import OptionError, TimeOrderError
 from ompb.floor.extras import extra
-from ompb.floor.times import Times, as_times, iso_stamp, shown
-from ompb.tables.stamps import Stamps
+from ompb.floor.times import Times, as_times, shown
+from ompb.tables.stamps import Stamps, stamps_of_text
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -79,23 +79,20 @@ class Clock:
         return self.local(utc) if self.by_wall else utc
 
     def row_time(self, text: str) -> np.datetime64 | None:
-        """The time a user writes, as rows are counted; None if it is no ISO date or date-time."""
-        stamp = iso_stamp(text)
-        if stamp is None or not self.known:
-            return stamp
-        offset = np.zeros(1, dtype="timedelta64[us]") if _has_offset(text) else None
-        found = self.rows(Stamps(np.array([stamp]), offset))
-        return np.datetime64(found[0])
+        """The time a user writes, as rows are counted; None if no column of times would hold it."""
+        stamps = stamps_of_text(text)
+        return None if stamps is None else np.datetime64(self.rows(stamps)[0])
 
     def next_after_skipped(self, text: str) -> str:
         """The first time that exists after one that a user writes and that clocks skip; empty if that one exists."""
-        stamp = iso_stamp(text)
-        if stamp is None or self.zone is None or self.by_wall or _has_offset(text):
+        stamps = stamps_of_text(text)
+        if stamps is None or self.zone is None or self.by_wall or stamps.offset is not None:
             return ""
-        if not skipped(np.array([stamp]), self.zone)[0]:
+        if not skipped(stamps.wall, self.zone)[0]:
             return ""
         # clocks go forward at a whole minute, and by a day at most
-        later = stamp.astype("datetime64[m]").astype("datetime64[us]") + np.arange(1, 1441) * np.timedelta64(1, "m")
+        minute = stamps.wall.astype("datetime64[m]").astype("datetime64[us]")
+        later = minute + np.arange(1, 1441) * np.timedelta64(1, "m")
         return shown(later[~skipped(later, self.zone)][0])
 
     def local(self, utc: Times) -> Times:
@@ -138,11 +135,6 @@ class Clock:
                 )
             return np.asarray(wall - self.offsets[0])
         return _localised(wall, self.zone, series)
-
-
-def _has_offset(text: str) -> bool:
-    """Whether an ISO date-time has an offset of UTC: after one, another is no date."""
-    return iso_stamp(text + "+00:00") is None
 
 
 def _localised(wall: Times, zone: str, series: NDArray[np.int64] | None) -> Times:

@@ -99,7 +99,7 @@ def with_future(times: Times, horizon: int) -> Times:
 
 
 def split_row(table: Table, place: str, name: str = "source_end") -> int:
-    """How many rows lie before a place, from a number of rows or an ISO date or date-time by the table's clock.
+    """How many rows lie before a place, from a number of rows or a date or date-time by the table's clock.
 
     Rows at or after the date lie behind it. Both parts must have a row; ``name`` says in errors whose place it is.
 
