@@ -21,7 +21,8 @@ with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
 UTC = "UTC"
-TEXT = "%Y-%m-%dT%H:%M:%S%.f"
+# ISO 8601 with so many digits of a second, the fewest first: those of a file are alike, as most programs expect.
+TEXTS = {10**6: "%Y-%m-%dT%H:%M:%S", 10**3: "%Y-%m-%dT%H:%M:%S%.3f", 1: "%Y-%m-%dT%H:%M:%S%.6f"}
 DAY = np.timedelta64(1, "D")
 
 
@@ -111,10 +112,18 @@ class Clock:
         return pl.Series(times).dt.replace_time_zone(UTC).dt.convert_time_zone(self.zone or UTC)
 
     def texts(self, times: Times) -> pl.Series:
-        """Times of rows as ISO 8601, with the offset where there is one and rows are not counted by the wall."""
+        """Times of rows as ISO 8601, with the offset where there is one and rows are not counted by the wall.
+
+        All have as many digits of a second as the one that needs most.
+
+        >>> Clock().texts(np.array(["2024-01-01T00:00:01", "2024-01-01T00:00:01.5"], dtype="datetime64[us]")).to_list()
+        ['2024-01-01T00:00:01.000', '2024-01-01T00:00:01.500']
+        """
         if times.dtype.kind != "M":
             return pl.Series(times)
-        wall = pl.Series(times if self.by_wall else self.local(times)).dt.to_string(TEXT)
+        ticks = times.astype("datetime64[us]").astype(np.int64)
+        text = next(text for part, text in TEXTS.items() if not (ticks % part).any())
+        wall = pl.Series(times if self.by_wall else self.local(times)).dt.to_string(text)
         if not self.known or self.by_wall:
             return wall
         offsets = self.local(times) - times
