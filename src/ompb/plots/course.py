@@ -24,6 +24,7 @@ from ompb.plots.look import (
     VERMILION,
     YELLOW,
     Picture,
+    in_picture,
     legend_below,
     panels,
     thinned,
@@ -72,7 +73,7 @@ def draw_gates(panel: Any, run: Run) -> None:
     x = run.stamps[run.origins[places]]
     if run.gate.shape[1] <= len(CHANNEL_COLOURS):
         for name, values, colour in zip(run.names, run.gate.T, CHANNEL_COLOURS, strict=False):
-            panel.plot(x, values[places], color=colour, label=name)
+            panel.plot(x, values[places], color=colour, label=in_picture(name))
     else:
         low, middle, high = np.quantile(run.gate[places], (0.1, 0.5, 0.9), axis=1)
         panel.fill_between(x, low, high, color=SKY, alpha=0.4, linewidth=0, label="8 in 10 channels")
@@ -101,7 +102,7 @@ def _draw_last_complete(panel: Any, run: Run) -> None:
     """The newest forecast of the first channel whose outcome is known to its last lead, else the newest of all."""
     complete = np.flatnonzero(run.origins + run.mean.shape[1] < len(run.rows))
     draw_forecast(panel, run, int(complete[-1]) if len(complete) else len(run.origins) - 1)
-    panel.set_ylabel(run.names[0])
+    panel.set_ylabel(in_picture(run.names[0]))
 
 
 PARTS: dict[str, Callable[[Any, Run], None]] = {

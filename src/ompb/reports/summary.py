@@ -100,7 +100,7 @@ def share_above_sentence(study: Study) -> str:
     found = diagnose(study.run)
     return (
         f"The loss of {found.share_above:.0%} of the {found.outcomes} forecasts whose outcome is complete was above "
-        "the certificate's value. A single loss may be: the value speaks of the average risk and leaves out lambda_rho."
+        "the certificate's value. A single loss may be: the value speaks of the average risk."
     )
 
 
