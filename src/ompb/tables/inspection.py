@@ -56,7 +56,8 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
         "season": season_in_words(season, full),
     }
     reading = replace(reading, missing=(*reading.missing, *codes))
-    command = propose(believed, season, path, reading, ["--together"] if together else [])
+    further = [*(["--together"] if together else []), *season_to_say(believed, season)]
+    command = propose(believed, season, path, reading, further)
     shown = {key: text for key, text in facts.items() if text}
     return Inspection(shown, table.notes, (*suspicions(full), *skipped_hours(table, full)), command)
 
@@ -135,10 +136,27 @@ def season_in_words(season: int | None, table: Table) -> str:
     return f"{season} rows ({length if length[0].isdigit() else f'1 {length}'})"
 
 
+def season_to_say(table: Table, season: int | None) -> list[str]:
+    """The option that names a season which the rows that ``ompb run`` would learn from are too few to show.
+
+    >>> rows = np.sin(2 * np.pi * np.arange(400)[:, None] / 100)
+    >>> season_to_say(Table(rows, np.arange(400), ("a",), "row"), 100)
+    ['--season', '100']
+    """
+    found = season is None or find_season(_learned(table)) == season
+    return [] if found else ["--season", str(season)]
+
+
+def _learned(table: Table) -> Floats:
+    """The rows from which the proposed command would learn: three quarters of the source."""
+    source = int(SOURCE_SHARE * len(table.values))
+    return table.values[: source - source // 4]
+
+
 def propose(table: Table, season: int | None, path: str | Path, reading: Reading, further: Sequence[str] = ()) -> str:
     """A command that ``ompb run`` would take, with three quarters of the rows as source."""
     source = int(SOURCE_SHARE * len(table.values))
-    context, horizon = sizes(source, season, _longest(table.values[: source - source // 4]))
+    context, horizon = sizes(source, season, _longest(_learned(table)))
     if not horizon:
         return ""
     options = [text for field in fields(reading) for text in _option(field.name, getattr(reading, field.name))]
