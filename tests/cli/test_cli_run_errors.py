@@ -124,12 +124,12 @@ def lacking(lead: Any, channel: Any, origin: Any = slice(None)) -> Any:
     [
         (
             lacking(slice(4, None), slice(None)),
-            "'mine.csv' has no forecasts at leads 5, 6 of the 6 that --horizon asks for; lower --horizon to 4, or add "
+            "'mine.csv' has no forecasts at leads 5, 6 of the 6 of the horizon; lower the horizon to 4, or add "
             "those leads.",
         ),
-        (lacking(2, slice(None)), "no forecasts at lead 3 of the 6 that --horizon asks for; lower --horizon to 2, or"),
-        (lacking(0, slice(None)), "no forecasts at lead 1 of the 6 that --horizon asks for; add that lead."),
-        (lacking(5, 1), "no forecasts of channel 'b' at lead 6 of the 6 that --horizon asks for; lower --horizon to 5"),
+        (lacking(2, slice(None)), "no forecasts at lead 3 of the 6 of the horizon; lower the horizon to 2, or"),
+        (lacking(0, slice(None)), "no forecasts at lead 1 of the 6 of the horizon; add that lead."),
+        (lacking(5, 1), "no forecasts of channel 'b' at lead 6 of the 6 of the horizon; lower the horizon to 5"),
         (
             lacking(slice(None), 1),
             "'mine.csv' has no forecasts of channel 'b'; add them, or leave it out with --exclude 'b'.",
