@@ -156,10 +156,18 @@ def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
     return tree
 
 
-def plain(value: Any) -> Any:
-    """A tree without NaN, which JSON lacks, but None."""
+def plain(value: Any, digits: int | None = None) -> Any:
+    """A tree without NaN, which JSON lacks, but None; its numbers with so many digits, or all they have.
+
+    >>> plain({"mae": [0.123456789, float("nan")]}, 3)
+    {'mae': [0.123, None]}
+    """
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: plain(inner, digits) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [plain(inner, digits) for inner in value]
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    return value if digits is None else float(f"{value:.{digits}g}")
