@@ -148,4 +148,6 @@ def test_a_channel_that_counts_is_suspected(first: Floats) -> None:
     (said,) = suspicions(replace(hourly(np.column_stack([first, wave()])), channels=("No", "load")))
     assert said.startswith("'No' rises by ")
     assert said.endswith("leave it out with --exclude 'No'.")
+    (said,) = suspicions(hourly(first[:, None]))
+    assert said.endswith("if it is no measurement, among several series, leave this one out with --exclude.")
     assert suspicions(hourly(wave())) == ()
