@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ompb.errors import OptionError
 from ompb.floor.files import replacing
 from ompb.metrics.shift import BINS, ShiftTable
-from ompb.plots.look import in_picture
+from ompb.plots.look import in_picture, save
 from ompb.tables import Table
 from ompb.types import Floats
 
@@ -41,7 +41,7 @@ def shift_figure(
         panel.set_title(_title(table, channel), fontsize=10, loc="left", parse_math=False)
     _add_legend(figure, panels, _caption(table, len(shown)))
     with replacing(path, parents=True) as part:
-        figure.savefig(part, dpi=150, format=path.suffix[1:].lower())
+        save(figure, part, dpi=150, format=path.suffix[1:].lower())
 
 
 def _shown_channels(table: ShiftTable) -> list[int]:

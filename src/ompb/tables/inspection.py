@@ -16,7 +16,7 @@ from ompb.rows.season import find_season
 from ompb.tables.daylight import skipped_hours
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import missing_codes, suspicions, taken_as_missing
-from ompb.tables.table import Table, left_out_empty, regular
+from ompb.tables.table import Table, regular, without_empty
 from ompb.types import Floats
 
 SOURCE_SHARE = 0.75  # of the rows, in the command that is proposed
@@ -38,10 +38,10 @@ class Inspection:
 
 def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool = False) -> Inspection:
     """Look at a table that was read from ``path`` by ``reading``, its series ``together`` if it is long."""
-    table = _without_empty(table)
+    table = without_empty(table)
     full, inserted = regular(table)
     codes = tuple(code for code in missing_codes(full) if code not in reading.missing)
-    believed = _without_empty(taken_as_missing(full, codes))
+    believed = without_empty(taken_as_missing(full, codes))
     season = find_season(believed.values)
     rows, channels = table.values.shape
     facts = {
@@ -60,15 +60,6 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
     command = propose(believed, season, path, reading, further)
     shown = {key: text for key, text in facts.items() if text}
     return Inspection(shown, table.notes, (*suspicions(full), *skipped_hours(table, full)), command)
-
-
-def _without_empty(table: Table) -> Table:
-    """Without channels that have no value, as ``ompb run`` does it; all of them if none has any."""
-    kept = [name for name, column in zip(table.channels, table.values.T, strict=True) if not np.isnan(column).all()]
-    if not kept or len(kept) == len(table.channels):
-        return table
-    said = tuple(left_out_empty(name) for name in table.channels if name not in kept)
-    return replace(table.select(kept), notes=(*table.notes, *said))
 
 
 def _times(table: Table) -> str:
