@@ -48,6 +48,8 @@ def load(tmp_path: Path) -> Path:
         (["--unseen", "500"], "the source has 500 rows, and unseen = 500 leaves one side"),
         (["--unseen", "10"], "leaves 10 for the certificate part"),
         (["--option", "gate"], "name=value"),
+        (["--option", "season=24"], "--option season=24 is an option of its own; write --season 24."),
+        (["--model", "AutoETS"], "'AutoETS' names a column of recorded forecasts (--model"),
         (["--option", "gates=shared"], "did you mean 'gate'?"),
         (["--option", "gate=half"], "one of channel, shared, open"),
         (["--option", "anchor=much"], "anchor"),
