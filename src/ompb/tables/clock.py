@@ -82,7 +82,11 @@ class Clock:
     def row_time(self, text: str) -> np.datetime64 | None:
         """The time a user writes, as rows are counted; None if no column of times would hold it."""
         stamps = stamps_of_text(text)
-        return None if stamps is None else np.datetime64(self.rows(stamps)[0])
+        if stamps is None:
+            return None
+        if stamps.offset is None and len(self.offsets) > 1 and not self.by_wall:
+            return self._first_at(stamps.wall[0])
+        return np.datetime64(self.rows(stamps)[0])
 
     def next_after_skipped(self, text: str) -> str:
         """The first time that exists after one that a user writes and that clocks skip; empty if that one exists."""
@@ -133,6 +137,17 @@ class Clock:
     def shown(self, stamp: Any) -> str:
         """The time of a row as messages show it."""
         return shown(stamp) if not self.known else str(self.texts(np.asarray([stamp]))[0])
+
+    def _first_at(self, wall: np.datetime64) -> np.datetime64:
+        """The first time, in UTC, at which a clock of several offsets shows this or a later one.
+
+        >>> times = np.array(["2024-10-27T00:00", "2024-10-27T01:00"], dtype="datetime64[us]")
+        >>> clock = Clock(None, times, np.array([2, 1], dtype="timedelta64[h]"))  # both are 02:00 by the wall
+        >>> clock._first_at(np.datetime64("2024-10-27T02:00"))
+        np.datetime64('2024-10-27T00:00:00.000000')
+        """
+        maybe = np.sort(np.concatenate([wall - self.offsets, self.since]))
+        return np.datetime64(maybe[self.local(maybe) >= wall][0])
 
     def _utc(self, wall: Times, series: NDArray[np.int64] | None) -> Times:
         """Of times by the wall alone."""
