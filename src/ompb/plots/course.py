@@ -83,9 +83,10 @@ def draw_gates(panel: Any, run: Run) -> None:
 
 
 def draw_forecast(panel: Any, run: Run, place: int, channel: int = 0) -> None:
-    """One forecast of one channel, with two seasons before it and what then happened."""
+    """One forecast of one channel and what then happened, after two seasons, or four horizons if those are fewer."""
     origin = int(run.origins[place])
-    past = np.arange(max(0, origin + 1 - 2 * run.smoothing), origin + 1)
+    before = min(2 * run.smoothing, 4 * run.mean.shape[1])  # of a long season, more would leave the forecast no room
+    past = np.arange(max(0, origin + 1 - before), origin + 1)
     ahead = run.stamps_ahead[place]
     draw_history(panel, run.stamps[past], run.rows[past, channel])
     ends = {level: run.interval(level) for level in LEVELS}
