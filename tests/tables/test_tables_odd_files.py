@@ -198,6 +198,16 @@ def test_years_and_their_parts_in_columns_of_their_own_are_joined(
     assert "are parts of one time" in table.notes[0]
 
 
+def test_parts_of_dates_are_joined_in_a_long_table_and_left_alone_where_they_do_not_tell_rows_apart(
+    tmp_path: Path,
+) -> None:
+    months = [f"{name},{year},{month},5\n" for name in "ab" for year in (2023, 2024) for month in range(1, 13)]
+    table = read_table(csv(tmp_path, "region,year,month,cases\n" + "".join(months)))
+    assert (table.channels, table.values.shape) == (("a", "b"), (24, 2))
+    days = [f"2024,{1 + day // 30},{day % 7}\n" for day in range(60)]  # the days have no column
+    assert read_table(csv(tmp_path, "year,month,load\n" + "".join(days))).time_name == "row number"
+
+
 def test_parts_of_a_date_beside_a_date_or_that_make_none_are_left_alone(tmp_path: Path) -> None:
     beside = read_table(csv(tmp_path, "date,year,month,a\n2024-01-01,2024,1,5\n2024-01-02,2024,1,6\n"))
     assert beside.channels == ("year", "month", "a")

@@ -10,6 +10,8 @@ import numpy as np
 
 from ompb.floor.extras import extra
 from ompb.rows.frames import TIME_NAMES
+from ompb.tables.cells import looks_numeric
+from ompb.tables.layout import ID_NAMES, TOLD_APART
 from ompb.tables.options import Reading
 from ompb.tables.stamps import holding_dates
 from ompb.tables.weeks import first_days
@@ -55,10 +57,21 @@ def joined(frame: pl.DataFrame, reading: Reading) -> tuple[pl.DataFrame, tuple[s
     found = _beginning(free, reading) or _day_and_time(free, days) or _day_and_hour(free, days)
     if found is None and reading.time is None and not holding_dates(free):
         found = _year_and_more(free)
+        found = found if found is not None and _tells_apart(found, frame, reading) else None
     if found is None:
         return frame, ()
     first, *others = found.parts
     return frame.with_columns(found.times.alias(first)).drop(others).rename({first: found.times.name}), (found.note,)
+
+
+def _tells_apart(found: Whole, frame: pl.DataFrame, reading: Reading) -> bool:
+    """Whether the times tell most rows apart, those of each series; else there are parts that have no column."""
+    names = [
+        column.name
+        for column in frame.drop(found.parts)
+        if column.name in reading.id or column.name.lower() in ID_NAMES or not looks_numeric(column, reading.missing)
+    ]
+    return frame.select(found.times.alias(found.parts[0]), *names).n_unique() >= TOLD_APART * frame.height
 
 
 def _beginning(free: Sequence[pl.Series], reading: Reading) -> Whole | None:
