@@ -14,7 +14,7 @@ from ompb.reports.summary import found_in, plain, shared, three_decimals
 from ompb.studies import BARE, OMPB, SeriesScores, Studies
 
 TOLD = 5  # series that are left out, and notes, that are told in full
-DECIMALS, DIGITS = 4, 6  # of scores in a table of series; of all numbers in the summary of each
+DECIMALS = 4  # of scores in files
 EACH = "series"  # where a summary has what was found in each of them
 # The headings of tables of series.
 HEAD = ("series", "rows", "MAE bare", "MAE ompb", "ratio", "in 80 %", "certificate", "warnings")
@@ -100,7 +100,7 @@ def summary_of_many(studies: Studies) -> dict[str, Any]:
         "left_out": {str(one): why for one, why in studies.left_out.items()},
         EACH: {str(one): found_in(study) for one, study in studies.items()},
     }
-    return {name: plain(value, DIGITS if name == EACH else None) for name, value in tree.items()}
+    return {name: plain(value) for name, value in tree.items()}
 
 
 def series_columns(studies: Studies) -> dict[str, NDArray[Any]]:

@@ -29,6 +29,7 @@ COLUMNS = {
 }
 # The error size, in source standard deviations, that the tail-risk sentence speaks of.
 LARGE_ERROR = 1.0
+DIGITS = 6  # of what was found, in files
 # Certificate windows below which their number is why a certificate excludes nothing.
 FEW_WINDOWS = 100
 # Channels whose unit a sentence tells.
@@ -133,9 +134,9 @@ def shared(study: Study) -> dict[str, Any]:
 
 
 def found_in(study: Study) -> dict[str, Any]:
-    """What was found in one series."""
+    """What was found in one series, ready for JSON, in as many digits as anyone reads."""
     certificate = study.run.last_certificate
-    return {
+    found = {
         "season": study.calibrator.season,
         "forecasts": len(study.run.origins),
         "facts": dict(study.facts),
@@ -146,6 +147,7 @@ def found_in(study: Study) -> dict[str, Any]:
         "realised": dataclasses.asdict(study.run.realised),
         "certificate": certificate.terms() if certificate else None,
     }
+    return {name: plain(value, DIGITS) for name, value in found.items()}
 
 
 def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
