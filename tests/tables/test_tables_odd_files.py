@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from small_tables import UNKNOWN, csv, days
 
@@ -174,6 +175,9 @@ def test_dates_and_hours_of_the_day_in_columns_of_their_own_are_joined(tmp_path:
         table = read_table(csv(tmp_path, "Day,Hour,a\n" + "".join(lines)), even=False)
         assert (table.channels, table.times.tolist()) == (("a",), np.array(begun).tolist())
         assert table.notes[0].startswith(note)
+    typed = pl.DataFrame({"day": np.repeat(days(1, 2), 2), "hour": [22, 23, 22, 23], "a": [1.0] * 4})
+    typed.write_parquet(tmp_path / "typed.parquet")
+    assert read_table(tmp_path / "typed.parquet", even=False).times.tolist() == np.array(begun).tolist()
     daily = read_table(csv(tmp_path, "Day,Hour,a\n2024-01-01,5,1\n2024-01-02,7,2\n"))
     assert daily.channels == ("Hour", "a")  # one row a day: an hour of something else
 
@@ -182,6 +186,7 @@ def test_dates_and_hours_of_the_day_in_columns_of_their_own_are_joined(tmp_path:
     ("head", "rows", "stamps"),
     [
         ("Year,Month", ("2023,12", "2024,1"), ("2023-12-01", "2024-01-01")),
+        ("Year,Month", ("2023.0,12.0", "2024.0,1.0"), ("2023-12-01", "2024-01-01")),
         ("year,quarter", ("2023,4", "2024,1"), ("2023-10-01", "2024-01-01")),
         ("year,month,day", ("2023,12,31", "2024,1,1"), ("2023-12-31", "2024-01-01")),
         ("year,month,day,hour", ("2023,12,31,23", "2024,1,1,0"), ("2023-12-31T23", "2024-01-01T00")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import time
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +54,8 @@ def joined(frame: pl.DataFrame, reading: Reading) -> tuple[pl.DataFrame, tuple[s
     """
     said = {*reading.id, reading.value, *reading.target, *reading.exclude, *reading.future}
     free = [column for column in frame if column.name not in said]
-    days = [column for column in holding_dates(free) if reading.time in (None, column.name) and _is_bare(column)]
+    dates = [_as_date(column) for column in holding_dates(free) if reading.time in (None, column.name)]
+    days = [column for column in dates if _is_bare(column)]
     found = _beginning(free, reading) or _day_and_time(free, days) or _day_and_hour(free, days)
     if found is None and reading.time is None and not holding_dates(free):
         found = _year_and_more(free)
@@ -87,12 +89,12 @@ def _beginning(free: Sequence[pl.Series], reading: Reading) -> Whole | None:
 
 def _day_and_time(free: Sequence[pl.Series], days: Sequence[pl.Series]) -> Whole | None:
     """Of dates in one column and times of day in another, as meters and spreadsheets write them."""
-    times = [column for column in _texts(free) if _all_like(column, _TIME_OF_DAY)]
-    if len(days) != 1 or len(times) != 1:
+    clocks = [column for column in _texts(free) if _all_like(column, _TIME_OF_DAY)]
+    if len(days) != 1 or len(clocks) != 1:
         return None
-    (day,), (time,) = days, times
-    whole = day.cast(pl.String).str.strip_chars() + " " + time.str.strip_chars()
-    return Whole(whole, (day.name, time.name), f"{time.name!r} is the time of day of {day.name!r}.")
+    (day,), (clock,) = days, clocks
+    whole = day.cast(pl.String).str.strip_chars() + " " + clock.str.strip_chars()
+    return Whole(whole, (day.name, clock.name), f"{clock.name!r} is the time of day of {day.name!r}.")
 
 
 def _day_and_hour(free: Sequence[pl.Series], days: Sequence[pl.Series]) -> Whole | None:
@@ -152,16 +154,23 @@ def _hours_of(numbers: pl.Series | None) -> tuple[pl.Series, bool] | None:
 
 
 def _whole_numbers(column: pl.Series) -> pl.Series | None:
-    """None if some cell is no whole number."""
-    if not (column.dtype == pl.String or column.dtype.is_integer()):
+    """None if some cell is no whole number; one may be written as 2024.0."""
+    if not (column.dtype == pl.String or column.dtype.is_numeric()):
         return None
     plain = column.str.strip_chars() if column.dtype == pl.String else column
-    numbers = plain.cast(pl.Int64, strict=False)
-    return None if numbers.null_count() else numbers
+    numbers = plain.cast(pl.Float64, strict=False)
+    whole = not numbers.null_count() and bool((numbers.is_finite() & (numbers == numbers.floor())).all())
+    return numbers.cast(pl.Int64) if whole else None
 
 
 def _two_digits(numbers: pl.Series) -> pl.Series:
     return numbers.cast(pl.String).str.zfill(2)
+
+
+def _as_date(column: pl.Series) -> pl.Series:
+    """Date-times that are all at midnight as dates, others as they are."""
+    naive = column.dtype == pl.Datetime and getattr(column.dtype, "time_zone", None) is None
+    return column.dt.date() if naive and bool((column.dt.time() == time(0)).all()) else column
 
 
 def _is_bare(column: pl.Series) -> bool:
