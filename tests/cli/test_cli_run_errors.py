@@ -99,6 +99,14 @@ def test_missing_file_and_unusable_folder(load: Path, capsys: pytest.CaptureFixt
     assert_refused(ompb(capsys, "run", load, *usual, "--out", load), "File exists", str(load))
 
 
+def test_a_run_that_fails_leaves_no_folder_behind(load: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (load.parent / "mine").mkdir()
+    for out in ("new/deep", "mine"):
+        answer = ompb(capsys, "run", load, *LENGTHS, "--source-end", "soon", "--out", load.parent / out)
+        assert_refused(answer, "neither a number of rows nor a date")
+    assert {path.name for path in load.parent.iterdir()} == {"load.csv", "mine"}
+
+
 @pytest.mark.parametrize(
     ("origins", "words"),
     [
@@ -168,7 +176,7 @@ def test_times_beyond_what_can_be_written_leave_no_file(
     data, out = write_wide(tmp_path / "load.csv", series(), times), tmp_path / "out"
     answer = ompb(capsys, "run", data, "--time", "date", "--source-end", SOURCE, *LENGTHS, "--out", out)
     assert_refused(answer, "accepted:")
-    assert not list(out.iterdir())
+    assert not out.exists()
 
 
 def test_too_many_draws_are_refused() -> None:
