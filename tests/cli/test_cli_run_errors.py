@@ -48,6 +48,8 @@ def load(tmp_path: Path) -> Path:
         (["--unseen", "500"], "the source has 500 rows, and unseen = 500 leaves one side"),
         (["--unseen", "10"], "leaves 10 for the certificate part"),
         (["--option", "gate"], "name=value"),
+        (["--option", "season=24"], "--option season=24 is an option of its own; write --season 24."),
+        (["--model", "AutoETS"], "'AutoETS' names a column of recorded forecasts (--model"),
         (["--option", "gates=shared"], "did you mean 'gate'?"),
         (["--option", "gate=half"], "one of channel, shared, open"),
         (["--option", "anchor=much"], "anchor"),
@@ -97,6 +99,14 @@ def test_missing_file_and_unusable_folder(load: Path, capsys: pytest.CaptureFixt
     assert_refused(ompb(capsys, "run", load, *usual, "--out", load), "File exists", str(load))
 
 
+def test_a_run_that_fails_leaves_no_folder_behind(load: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (load.parent / "mine").mkdir()
+    for out in ("new/deep", "mine"):
+        answer = ompb(capsys, "run", load, *LENGTHS, "--source-end", "soon", "--out", load.parent / out)
+        assert_refused(answer, "neither a number of rows nor a date")
+    assert {path.name for path in load.parent.iterdir()} == {"load.csv", "mine"}
+
+
 @pytest.mark.parametrize(
     ("origins", "words"),
     [
@@ -124,12 +134,12 @@ def lacking(lead: Any, channel: Any, origin: Any = slice(None)) -> Any:
     [
         (
             lacking(slice(4, None), slice(None)),
-            "'mine.csv' has no forecasts at leads 5, 6 of the 6 that --horizon asks for; lower --horizon to 4, or add "
+            "'mine.csv' has no forecasts at leads 5, 6 of the 6 of the horizon; lower the horizon to 4, or add "
             "those leads.",
         ),
-        (lacking(2, slice(None)), "no forecasts at lead 3 of the 6 that --horizon asks for; lower --horizon to 2, or"),
-        (lacking(0, slice(None)), "no forecasts at lead 1 of the 6 that --horizon asks for; add that lead."),
-        (lacking(5, 1), "no forecasts of channel 'b' at lead 6 of the 6 that --horizon asks for; lower --horizon to 5"),
+        (lacking(2, slice(None)), "no forecasts at lead 3 of the 6 of the horizon; lower the horizon to 2, or"),
+        (lacking(0, slice(None)), "no forecasts at lead 1 of the 6 of the horizon; add that lead."),
+        (lacking(5, 1), "no forecasts of channel 'b' at lead 6 of the 6 of the horizon; lower the horizon to 5"),
         (
             lacking(slice(None), 1),
             "'mine.csv' has no forecasts of channel 'b'; add them, or leave it out with --exclude 'b'.",
@@ -166,7 +176,7 @@ def test_times_beyond_what_can_be_written_leave_no_file(
     data, out = write_wide(tmp_path / "load.csv", series(), times), tmp_path / "out"
     answer = ompb(capsys, "run", data, "--time", "date", "--source-end", SOURCE, *LENGTHS, "--out", out)
     assert_refused(answer, "accepted:")
-    assert not list(out.iterdir())
+    assert not out.exists()
 
 
 def test_too_many_draws_are_refused() -> None:

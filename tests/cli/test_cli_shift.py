@@ -101,3 +101,14 @@ def test_channels_of_one_table_alone_are_named(tmp_path: Path, capsys: pytest.Ca
     answer = ompb(capsys, "shift", one, two, "--out", tmp_path / "shift.png")
     assert "one: b not compared" in answer.out
     assert "two: c not compared" in answer.out
+
+
+def test_a_channel_without_values_is_left_out_of_all_distances(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = series(50)
+    values[:, 1] = np.nan
+    one, two = (write_wide(tmp_path / name, rows) for name, rows in (("one.csv", values), ("two.csv", series(50))))
+    answer = ompb(capsys, "shift", one, two, "--out", tmp_path / "shift.png")
+    assert "one: Channel 'b' has no value at all and is left out." in answer.out
+    assert re.search(r"all channels together: 0\.\d{3}", answer.out)

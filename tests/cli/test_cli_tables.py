@@ -69,7 +69,9 @@ def test_a_channel_born_late_is_named_and_let_in_later(tmp_path: Path, capsys: p
     assert (later.code, "left out" in later.out) == (0, False)
     values[:590, :] = np.nan
     answer = ompb(capsys, "run", write_wide(data, values), *COMMAND, "--out", tmp_path / "none")
-    assert_refused(answer, "No channel can be learned from. Channel 'a' begins at 2024-01-25T14:00:00", "--context")
+    assert_refused(
+        answer, "No channel can be learned from. Channel 'a' begins at 2024-01-25T14:00:00", "shorten the context"
+    )
 
 
 def test_covariates_are_no_targets_and_it_is_said_who_takes_them(

@@ -50,6 +50,14 @@ def test_the_forecast_shown_is_the_newest_whose_outcome_is_due() -> None:
     np.testing.assert_array_equal(curve(panel, "outcome"), RUN.rows[-HORIZON:, 0])
 
 
+def test_a_long_season_leaves_the_forecast_room() -> None:
+    (panel,) = RUN.plot("forecast").axes
+    assert len(curve(panel, "history")) == 2 * 12  # two seasons, which are four horizons
+    yearly = replace(RUN, calibrator=replace(RUN.calibrator, season=52))
+    (panel,) = yearly.plot("forecast").axes
+    assert len(curve(panel, "history")) == 4 * HORIZON
+
+
 @pytest.mark.parametrize("timed", [True, False])
 def test_a_forecast_has_a_panel_for_each_channel(timed: bool) -> None:
     forecast = last_forecast(timed)

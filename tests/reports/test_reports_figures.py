@@ -48,6 +48,22 @@ def test_gates_of_many_channels_become_a_band() -> None:
     assert panel.lines[0].get_label() == "median channel"
 
 
+def test_every_channel_is_named_in_the_legend_however_it_is_called() -> None:
+    study = small_study()
+    long = replace(study, run=renamed(study.run, (f"{'x' * 200} north", "_hidden")))
+    figure = gate_figure(long)
+    (panel,) = figure.axes
+    figure.draw_without_rendering()
+    legend = panel.get_legend()
+    assert legend is not None
+    assert [text.get_text()[-6:].strip() for text in legend.get_texts()] == ["north", "hidden"]
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert panel.get_window_extent().width > 0.7 * whole.width
+    fans = fan_figure(long)
+    fans.draw_without_rendering()  # a warning would be an error
+
+
 def test_one_fan_per_phase_or_per_third_of_a_single_phase() -> None:
     study = small_study()
     assert [panel.get_title(loc="left") for panel in fan_figure(study).axes] == ["early", "late"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from small_study import CONTEXT, fitted, renamed, small_study
+from small_study import CONTEXT, eight, fitted, renamed, small_study
 
 import ompb
 from ompb.errors import OptionError
@@ -132,3 +132,14 @@ def test_columns_are_made_one_after_the_other() -> None:
     assert peak < 2 * sum(column.nbytes for column in columns.values())
     frame = study.run.frame()
     assert list(columns) == frame.columns == [name for name, _ in study.run.columns()]
+
+
+def test_a_summary_of_many_series_has_a_line_for_each_and_names_in_their_own_letters(tmp_path: Path) -> None:
+    studies = eight()
+    named = replace(studies, each={f"Zähler {one}": study for one, study in studies.items()})
+    text = write_results(named, tmp_path)["Summary"].read_text(encoding="utf-8")
+    assert sum(line.startswith('    "Zähler ') for line in text.splitlines()) == len(studies)
+    tree = json.loads(text)
+    ours = tree["series"]["Zähler 3"]["scores"]["target"][-1]["mae"]
+    assert ours == pytest.approx(studies.lines[3].mae_ompb, rel=1e-5)
+    assert len(str(ours)) <= len("0.") + 8

@@ -105,3 +105,10 @@ def test_foreign_letters_and_dollars_are_drawn_without_a_warning(tmp_path: Path)
     text = path.read_text(encoding="utf-8")
     assert "電力" in text
     assert "$a$ &lt;b&gt;" in text
+
+
+def test_on_a_narrow_page_long_names_are_broken_and_pictures_scroll() -> None:
+    page = html_report(small_study())
+    assert "overflow-wrap: break-word" in page
+    assert page.count('<figure><div class="scroll">') == page.count("<figure>")
+    assert "figure .scroll svg { min-width:" in page

@@ -177,3 +177,17 @@ def test_the_ratio_figure_counts_every_series_once() -> None:
     better = sum(line.ratio < 1 for line in found.lines)
     assert panel.get_legend_handles_labels()[1] == [f"better: {better} series", f"not better: {8 - better} series"]
     assert heights[-1] == 1
+    assert "Ratios of 2 and more are in the last bar." in html_overview(found)
+
+
+def test_ratios_near_one_are_told_apart_in_the_figure() -> None:
+    runs = {one: study.run for one, study in eight().items()}
+    near = {  # whose means are nearly the bare forecaster's
+        one: replace(eight()[one], run=replace(run, mean=run.base + 0.01 * (run.mean - run.base)))
+        for one, run in runs.items()
+    }
+    found = replace(eight(), each=near)
+    (panel,) = ratio_figure(found).axes
+    assert sum(bar.get_height() > 0 for bars in panel.containers for bar in bars) > 2
+    assert sum(bar.get_height() for bars in panel.containers for bar in bars) == 8
+    assert "Ratios of 2 and more" not in html_overview(found)

@@ -57,6 +57,12 @@ def test_odd_channels_are_drawn(tmp_path: Path) -> None:
     assert "$ and $" in path.read_text()
 
 
+@pytest.mark.parametrize("name", ["負荷", "x" * 200])
+def test_foreign_letters_and_long_names_are_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
+    table = Table(np.arange(20.0)[:, None], np.arange(20), (name,), "row")
+    shift_figure(table, table, shift_table(table.values, table.values, (name,)), tmp_path / "shift.png")
+
+
 def test_other_formats_and_unknown_channels_are_refused(tmp_path: Path) -> None:
     a, b, shift = pair(2)
     with pytest.raises(OptionError, match=r"ends in '\.pdf'; name the figure \.png or \.svg"):

@@ -112,6 +112,22 @@ def test_the_place_of_a_split_is_read_by_the_clock(tmp_path: Path, place: str, r
             split_row(table, place)
 
 
+@pytest.mark.parametrize(
+    ("place", "rows"),
+    [
+        ("2024-03-02", 23),
+        ("2024-03-31T02:30", 30 * 24 + 1),  # which clocks skip: the row of 03:00
+        ("2024-07-01", 122 * 24 - 2),
+        ("2024-10-27T02:00", 240 * 24),  # the first of the two
+        ("2024-11-01", 245 * 24 - 1),
+    ],
+)
+def test_a_split_needs_no_offset_where_those_of_the_table_change(tmp_path: Path, place: str, rows: int) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text("time,y\n" + "".join(f"{stamp.isoformat()},1\n" for stamp in UTC.tz_convert("Europe/Berlin")))
+    assert split_row(read_table(path), place) == rows
+
+
 @pytest.mark.parametrize("place", ["2024-03-31T02:00", "2024-03-31T02:30", "2024-03-31 02:59:59"])
 def test_a_split_at_an_hour_that_clocks_skip_is_told_the_next_one(tmp_path: Path, place: str) -> None:
     table = read_table(written(tmp_path, LOCAL), BERLIN)

@@ -179,6 +179,14 @@ def test_forecasts_are_found_by_the_clock_of_the_table(tmp_path: Path) -> None:
         assert read_forecasts(path, table, 2).forecasts[2, 0, 0] == 7
 
 
+def test_forecasts_with_an_offset_beside_a_table_without_one_are_told(tmp_path: Path) -> None:
+    lines = "ds,cutoff,y_hat\n2024-01-02T00:00{0},2024-01-01T00:00{0},7\n"
+    read = read_forecasts(csv(tmp_path, lines.format("Z")), daily(2, ("a",)), 1)
+    assert read.forecasts[0, 0, 0] == 7
+    assert "have offsets of UTC and those of the table have none" in read.notes[0]
+    assert read_forecasts(csv(tmp_path, lines.format("")), daily(2, ("a",)), 1).notes == ()
+
+
 def test_times_are_read_once_however_many_series_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 

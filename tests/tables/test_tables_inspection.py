@@ -133,3 +133,21 @@ def test_a_channel_without_values_is_no_target() -> None:
     found, alone = (inspect(table, "load.csv", Reading()) for table in (both, hourly(wave())))
     assert found.remarks == ("Channel 'note' has no value at all and is left out.",)
     assert (found.facts, found.command) == (alone.facts, alone.command)
+
+
+def test_a_season_that_the_source_is_too_short_to_show_is_said_in_the_command() -> None:
+    weeks = 10 * np.maximum(0, np.sin(2 * np.pi * np.arange(260) / 52))[:, None] ** 3
+    found = inspect(hourly(weeks + 0.3 * np.random.default_rng(1).normal(size=(260, 1))), "ill.csv", Reading())
+    assert found.facts["season"].startswith("52 rows")
+    assert "--season 52" in found.command
+    assert "--season" not in inspect(hourly(wave()), "load.csv", Reading()).command
+
+
+@pytest.mark.parametrize("first", [np.arange(800.0), 45292 + np.arange(800) / 96, 1704067200 + 0.5 * np.arange(800)])
+def test_a_channel_that_counts_is_suspected(first: Floats) -> None:
+    (said,) = suspicions(replace(hourly(np.column_stack([first, wave()])), channels=("No", "load")))
+    assert said.startswith("'No' rises by ")
+    assert said.endswith("leave it out with --exclude 'No'.")
+    (said,) = suspicions(hourly(first[:, None]))
+    assert said.endswith("if it is no measurement, among several series, leave this one out with --exclude.")
+    assert suspicions(hourly(wave())) == ()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from small_tables import UNKNOWN, csv, days
 
@@ -137,7 +138,11 @@ def test_lines_around_the_names_are_left_out(tmp_path: Path, head: str) -> None:
         ("date,a\n2024-01-01,5 kW\n2024-01-02,6 kW\n", DtypeError, "write its cells as plain numbers"),
         ('date,a\n2024-01-01,1.5\n2024-01-02,"1,5"\n', DtypeError, "comma stands before decimals, say --decimal ,"),
         ("date a\n2024-01-01 1\n", InputError, "one column only, date a; .* --sep space"),
-        ("span;a\n1.1.2024 - 2.1.2024;1\n", InputError, "'1.1.2024 - 2.1.2024' in the column 'span' is no time: write"),
+        (
+            "span;a\n1.1.2024 to 2.1.2024;1\n",
+            InputError,
+            "'1.1.2024 to 2.1.2024' in the column 'span' is no time: write",
+        ),
         (
             "date,a\n2024-01-01,1,5\n2024-01-02,2,5\n",
             FormatError,
@@ -161,3 +166,91 @@ def test_yes_and_no_may_be_known_ahead(tmp_path: Path) -> None:
 
 def test_spaces_between_cells_can_be_named(tmp_path: Path) -> None:
     assert read_table(csv(tmp_path, "date a\n2024-01-01 1\n"), Reading(sep="space")).values.tolist() == [[1.0]]
+
+
+def test_dates_and_hours_of_the_day_in_columns_of_their_own_are_joined(tmp_path: Path) -> None:
+    begun = [np.datetime64(f"2024-01-0{day}T{hour:02d}", "us") for day in (1, 2) for hour in (22, 23)]
+    for first, note in ((0, "'Hour' is the hour of 'Day'."), (1, "'Hour' is the hour of 'Day', from 1 to 24: ")):
+        lines = [f"{day:02d}.01.2024,{hour + first},1\n" for day in (1, 2) for hour in (22, 23)]
+        table = read_table(csv(tmp_path, "Day,Hour,a\n" + "".join(lines)), even=False)
+        assert (table.channels, table.times.tolist()) == (("a",), np.array(begun).tolist())
+        assert table.notes[0].startswith(note)
+    typed = pl.DataFrame({"day": np.repeat(days(1, 2), 2), "hour": [22, 23, 22, 23], "a": [1.0] * 4})
+    typed.write_parquet(tmp_path / "typed.parquet")
+    assert read_table(tmp_path / "typed.parquet", even=False).times.tolist() == np.array(begun).tolist()
+    daily = read_table(csv(tmp_path, "Day,Hour,a\n2024-01-01,5,1\n2024-01-02,7,2\n"))
+    assert daily.channels == ("Hour", "a")  # one row a day: an hour of something else
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "stamps"),
+    [
+        ("Year,Month", ("2023,12", "2024,1"), ("2023-12-01", "2024-01-01")),
+        ("Year,Month", ("2023.0,12.0", "2024.0,1.0"), ("2023-12-01", "2024-01-01")),
+        ("year,quarter", ("2023,4", "2024,1"), ("2023-10-01", "2024-01-01")),
+        ("year,month,day", ("2023,12,31", "2024,1,1"), ("2023-12-31", "2024-01-01")),
+        ("year,month,day,hour", ("2023,12,31,23", "2024,1,1,0"), ("2023-12-31T23", "2024-01-01T00")),
+        ("ISO_YEAR,ISO_WEEK", ("2015,53", "2016,1"), ("2015-12-28", "2016-01-04")),
+        ("YEAR,WEEK", ("2014,53", "2015,1"), ("2014-12-28", "2015-01-04")),  # no week of ISO 8601, but of CDC
+    ],
+)
+def test_years_and_their_parts_in_columns_of_their_own_are_joined(
+    tmp_path: Path, head: str, rows: tuple[str, str], stamps: tuple[str, str]
+) -> None:
+    table = read_table(csv(tmp_path, f"{head},a\n{rows[0]},5\n{rows[1]},6\n"))
+    assert table.channels == ("a",)
+    np.testing.assert_array_equal(table.times, np.array(stamps, dtype="datetime64[us]"))
+    assert "are parts of one time" in table.notes[0]
+
+
+def test_parts_of_dates_are_joined_in_a_long_table_and_left_alone_where_they_do_not_tell_rows_apart(
+    tmp_path: Path,
+) -> None:
+    months = [f"{name},{year},{month},5\n" for name in "ab" for year in (2023, 2024) for month in range(1, 13)]
+    table = read_table(csv(tmp_path, "region,year,month,cases\n" + "".join(months)))
+    assert (table.channels, table.values.shape) == (("a", "b"), (24, 2))
+    days = [f"2024,{1 + day // 30},{day % 7}\n" for day in range(60)]  # the days have no column
+    assert read_table(csv(tmp_path, "year,month,load\n" + "".join(days))).time_name == "row number"
+
+
+def test_parts_of_a_date_beside_a_date_or_that_make_none_are_left_alone(tmp_path: Path) -> None:
+    beside = read_table(csv(tmp_path, "date,year,month,a\n2024-01-01,2024,1,5\n2024-01-02,2024,1,6\n"))
+    assert beside.channels == ("year", "month", "a")
+    for row in ("2024,13", "24,1", "2024,x"):
+        with pytest.raises((InputError, DtypeError)):
+            read_table(csv(tmp_path, f"year,month,word\n2024,1,a\n{row},b\n"))
+
+
+def test_a_row_that_tells_its_beginning_and_its_end_counts_by_its_beginning(tmp_path: Path) -> None:
+    text = "MTU (CET)\tload\n01.01.2024 00:00 - 01.01.2024 01:00\t5\n01.01.2024 01:00 - 01.01.2024 02:00\t6\n"
+    table = read_table(csv(tmp_path, text))
+    assert [str(time)[11:13] for time in table.times] == ["00", "01"]
+    assert table.notes == ("'MTU (CET)' tells when a row begins and ends: it counts by its beginning.",)
+
+
+@pytest.mark.parametrize("midnight", ["2024-01-01 24:00", "2024-01-01T24:00:00", "01.01.2024 24:00"])
+def test_midnight_at_the_end_of_a_day_is_that_of_the_next(tmp_path: Path, midnight: str) -> None:
+    before = midnight.replace("24:00", "23:00", 1) if "T" not in midnight else "2024-01-01T23:00:00"
+    table = read_table(csv(tmp_path, f"when,a\n{before},1\n{midnight},2\n"))
+    assert [str(time)[:13] for time in table.times] == ["2024-01-01T23", "2024-01-02T00"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "stamps"),
+    [
+        (("202311", "202312", "202401"), ("2023-11-01", "2023-12-01", "2024-01-01")),
+        (("202352", "202401", "202402"), ("2023-12-25", "2024-01-01", "2024-01-08")),
+        (("201452", "201453", "201501"), ("2014-12-21", "2014-12-28", "2015-01-04")),
+    ],
+)
+def test_months_and_weeks_without_a_sign_between(tmp_path: Path, cells: list[str], stamps: list[str]) -> None:
+    table = read_table(csv(tmp_path, "date,a\n" + "".join(f"{cell},1\n" for cell in cells)))
+    np.testing.assert_array_equal(table.times, np.array(stamps, dtype="datetime64[us]"))
+
+
+@pytest.mark.parametrize(
+    "cells", [("202311", "202312", "202313"), ("200099", "200100", "200101"), ("202311", "202312")]
+)
+def test_numbers_that_merely_count_are_no_months(tmp_path: Path, cells: list[str]) -> None:
+    table = read_table(csv(tmp_path, "date,a\n" + "".join(f"{cell},1\n" for cell in cells)))
+    assert table.times.tolist() == [int(cell) for cell in cells]

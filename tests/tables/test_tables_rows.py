@@ -95,6 +95,13 @@ def test_split_by_rows_or_by_date() -> None:
     assert split_row(table, "2024-01-04") == 3
     assert split_row(table, "2024-01-03 12:00") == 3
     assert split_row(table, "2024-01-05") == 4
+    assert split_row(table, "05.01.2024") == 4
+
+
+def test_a_split_may_be_written_as_the_times_of_a_table_are() -> None:
+    months = np.arange("2023-11", "2024-07", dtype="datetime64[M]").astype("datetime64[us]")
+    table = Table(np.ones((8, 1)), months, ("a",), "month")
+    assert [split_row(table, place) for place in ("2024-01", "Jan 2024", "2024Q2", "2024-W10")] == [2, 2, 5, 5]
 
 
 @pytest.mark.parametrize("end", ["0", "5", "-1", "2024-01-01", "2023-06-01", "2024-01-06"])

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_tables import UNKNOWN, days
 
@@ -35,3 +36,14 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     for columns in ({"a": np.ones(2), "b": np.ones(3)}, {"a": np.ones((2, 2))}, {}):
         with pytest.raises(ShapeError, match="flat columns of equal length"):
             write_table(tmp_path / "table.csv", columns)
+
+
+def test_times_of_a_csv_have_one_form_so_that_other_programs_read_them(tmp_path: Path) -> None:
+    times = np.array(["2024-01-01T00:00:01", "2024-01-01T00:00:01.040"], dtype="datetime64[us]")
+    path = tmp_path / "fast.csv"
+    write_table(path, {"ds": times, "y": np.array([1.0, 2.0])})
+    assert path.read_text() == "ds,y\n2024-01-01T00:00:01.000,1.0\n2024-01-01T00:00:01.040,2.0\n"
+    frame = pd.read_csv(path, parse_dates=["ds"])
+    np.testing.assert_array_equal(frame["ds"].to_numpy(dtype="datetime64[us]"), times)
+    write_table(path, {"ds": np.append(times, np.datetime64("NaT")), "y": np.ones(3)})
+    assert path.read_text().endswith("\n,1.0\n")

@@ -108,36 +108,36 @@ def run(
     # Here, so that the other commands do not need what draws.
     from ompb.cli.scores import show_studies, show_study
     from ompb.reports.files import write_results
-    from ompb.reports.folder import make_room
+    from ompb.reports.folder import room
 
     options, rows_in_season = options_of(option or []), season_of(season)
     reading = about.reading_of(time, id, value, target, exclude, future, missing, timezone, freq, sep, decimal)
-    replaced = make_room(out, csv=csv)
-    with progress("Reading") as bar:
-        asked: dict[str, Any] = {
-            "source_end": source_end,
-            "context": context,
-            "horizon": horizon,
-            "season": rows_in_season,
-            "forecasts": forecasts,
-            "unseen": unseen_of(unseen),
-            "column": model,
-            "progress": bar.follow,
-            **options,
-        }
-        tables = read_series(data, reading, together=together)
-        followed: Study | Studies
-        if len(tables) == 1:
-            followed = study(next(iter(tables.values())), **asked)
+    with room(out, csv=csv) as replaced:
+        with progress("Reading") as bar:
+            asked: dict[str, Any] = {
+                "source_end": source_end,
+                "context": context,
+                "horizon": horizon,
+                "season": rows_in_season,
+                "forecasts": forecasts,
+                "unseen": unseen_of(unseen),
+                "column": model,
+                "progress": bar.follow,
+                **options,
+            }
+            tables = read_series(data, reading, together=together)
+            followed: Study | Studies
+            if len(tables) == 1:
+                followed = study(next(iter(tables.values())), **asked)
+            else:
+                followed = study_each(tables, title=f"{name_of(data)}, followed by ompb", **asked)
+        if isinstance(followed, Studies):
+            show_studies(followed)
         else:
-            followed = study_each(tables, title=f"{name_of(data)}, followed by ompb", **asked)
-    if isinstance(followed, Studies):
-        show_studies(followed)
-    else:
-        show_study(followed)
-    with progress("Drawing and writing"):
-        written = write_results(followed, out, csv=csv)
-    if replaced:
-        say(replaced)
-    for name, path in written.items():
-        say(f"{name}: {path} ({size_of(path)})")
+            show_study(followed)
+        with progress("Drawing and writing"):
+            written = write_results(followed, out, csv=csv)
+        if replaced:
+            say(replaced)
+        for name, path in written.items():
+            say(f"{name}: {path} ({size_of(path)})")

@@ -10,7 +10,7 @@ import typer
 from ompb.cli import reading as about
 from ompb.cli.console import progress, say, show_table
 from ompb.floor.names import listed
-from ompb.tables import common_channels, read_table
+from ompb.tables import common_channels, read_table, without_empty
 
 OPTIONS = ("time", "id", "value", "target", "exclude", "missing", "timezone", "sep", "decimal")  # of each table
 COLUMNS = {"ks": "KS", "wasserstein": "Wasserstein", "jensen_shannon": "Jensen-Shannon", "mmd": "RBF-MMD"}
@@ -61,8 +61,8 @@ def shift(
     )
     labels = (a.stem, b.stem) if a.stem != b.stem else (str(a), str(b))
     with progress("Comparing"):
-        first = read_table(a, reading, even=False)
-        second = read_table(b, about.of_second(reading, of_b or (), OPTIONS), even=False)
+        first = without_empty(read_table(a, reading, even=False))
+        second = without_empty(read_table(b, about.of_second(reading, of_b or (), OPTIONS), even=False))
         channels = common_channels(first, second)
         distances = shift_table(first.select(channels).values, second.select(channels).values, channels)
         shift_figure(first, second, distances, out, labels)

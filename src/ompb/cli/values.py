@@ -11,6 +11,8 @@ from ompb.errors import OptionError
 from ompb.floor.checks import refuse
 from ompb.settings import Settings
 
+OWN = ("context", "horizon", "season", "unseen")  # parameters of a fit that the command has options for
+
 
 def season_of(text: str) -> int | Literal["auto"] | None:
     """Rows in a season, "auto" or None.
@@ -58,6 +60,8 @@ def options_of(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise OptionError(f"--option {pair} has no value; write it as name=value, for example gate=shared.")
+        if name.strip() in OWN:
+            raise OptionError(f"--option {pair} is an option of its own; write --{name.strip()} {value.strip()}.")
         options[name.strip()] = _value(name, value)
     Settings.of(**options)
     return options

@@ -151,19 +151,20 @@ def mmd(x: ArrayLike, y: ArrayLike, *, scaled: bool = True) -> float:
     # Sorted, so that the order of the rows cannot reach the deviation, not even by rounding: one last bit of it
     # would decide whether two nearly equal rows are at a distance of zero.
     scale = Scaler.fit(np.sort(np.concatenate([x, y]), axis=0)).scale if scaled else 1.0
-    rows = np.concatenate([_thinned(x / scale), _thinned(y / scale)])
+    rows, others = _thinned(x / scale), _thinned(y / scale)
     with extra("report", needed_by="ompb.metrics.shift"):  # here, so that the command starts without it
-        from scipy.spatial.distance import cdist
-    squares = cdist(rows, rows, "sqeuclidean")
-    apart = squares > ROUNDING * squares.max()
+        from scipy.spatial.distance import cdist, pdist
+    # Each pair once: the others are the same by symmetry, and a row is at no distance from itself.
+    squares = [pdist(rows, "sqeuclidean"), pdist(others, "sqeuclidean"), cdist(rows, others, "sqeuclidean").ravel()]
+    pooled = np.concatenate(squares)
+    apart = pooled > ROUNDING * pooled.max()
     if not apart.any():
         return 0.0
-    kernel = np.exp(-squares / (2 * np.median(squares[apart])))
-    first = min(len(x), MMD_ROWS)
-    second = len(rows) - first
-    # One quadratic form gives all three means; rounding can leave equal samples a hair below zero.
-    weights = np.concatenate([np.full(first, 1 / first), np.full(second, -1 / second)])
-    return math.sqrt(max(0.0, float(weights @ kernel @ weights)))
+    width = 2 * np.median(pooled if apart.all() else pooled[apart])
+    within, within_others, across = (float(np.exp(-part / width).sum()) for part in squares)
+    n, m = len(rows), len(others)
+    # Rounding can leave equal samples a hair below zero.
+    return math.sqrt(max(0.0, 1 / n + 2 * within / n**2 + 1 / m + 2 * within_others / m**2 - 2 * across / (n * m)))
 
 
 def _tables(a: ArrayLike, b: ArrayLike, channels: int) -> tuple[Floats, Floats]:

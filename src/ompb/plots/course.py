@@ -24,6 +24,7 @@ from ompb.plots.look import (
     VERMILION,
     YELLOW,
     Picture,
+    in_picture,
     legend_below,
     panels,
     thinned,
@@ -72,7 +73,7 @@ def draw_gates(panel: Any, run: Run) -> None:
     x = run.stamps[run.origins[places]]
     if run.gate.shape[1] <= len(CHANNEL_COLOURS):
         for name, values, colour in zip(run.names, run.gate.T, CHANNEL_COLOURS, strict=False):
-            panel.plot(x, values[places], color=colour, label=name)
+            panel.plot(x, values[places], color=colour, label=in_picture(name))
     else:
         low, middle, high = np.quantile(run.gate[places], (0.1, 0.5, 0.9), axis=1)
         panel.fill_between(x, low, high, color=SKY, alpha=0.4, linewidth=0, label="8 in 10 channels")
@@ -82,9 +83,10 @@ def draw_gates(panel: Any, run: Run) -> None:
 
 
 def draw_forecast(panel: Any, run: Run, place: int, channel: int = 0) -> None:
-    """One forecast of one channel, with two seasons before it and what then happened."""
+    """One forecast of one channel and what then happened, after two seasons, or four horizons if those are fewer."""
     origin = int(run.origins[place])
-    past = np.arange(max(0, origin + 1 - 2 * run.smoothing), origin + 1)
+    before = min(2 * run.smoothing, 4 * run.mean.shape[1])  # of a long season, more would leave the forecast no room
+    past = np.arange(max(0, origin + 1 - before), origin + 1)
     ahead = run.stamps_ahead[place]
     draw_history(panel, run.stamps[past], run.rows[past, channel])
     ends = {level: run.interval(level) for level in LEVELS}
@@ -101,7 +103,7 @@ def _draw_last_complete(panel: Any, run: Run) -> None:
     """The newest forecast of the first channel whose outcome is known to its last lead, else the newest of all."""
     complete = np.flatnonzero(run.origins + run.mean.shape[1] < len(run.rows))
     draw_forecast(panel, run, int(complete[-1]) if len(complete) else len(run.origins) - 1)
-    panel.set_ylabel(run.names[0])
+    panel.set_ylabel(in_picture(run.names[0]))
 
 
 PARTS: dict[str, Callable[[Any, Run], None]] = {

@@ -18,6 +18,7 @@ YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 
 MOST_POINTS = 1200  # of a line: about one per pixel; more cannot be seen and would make the file large
 WIDTH_INCHES, PANEL_INCHES = 9.6, 3.2
+MOST_LETTERS, LEGEND_LETTERS = 32, 130  # of a name in a picture, and those that stand side by side in a legend
 STYLE: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": "0.6",
@@ -69,7 +70,20 @@ def thinned(places: Places) -> Places:
     return places[np.linspace(0, len(places) - 1, MOST_POINTS).astype(np.intp)]
 
 
+def in_picture(name: str, most: int = MOST_LETTERS) -> str:
+    """A name as pictures show it: the middle of a long one is left out, since its end may tell it from the next.
+
+    >>> in_picture("load"), in_picture("a long name with a number at its end, 17", 16), in_picture("_x")
+    ('load', 'a long n…end, 17', ' _x')
+    """
+    ends = most // 2
+    short = name if len(name) <= most else f"{name[:ends].rstrip()}…{name[ends + 1 - most :].lstrip()}"
+    return f" {short}" if short.startswith("_") else short  # legends leave out what begins with an underscore
+
+
 def legend_below(panel: Any) -> None:
     """The legend under the panel, whose curves reach from side to side."""
     panel.margins(x=0)  # a margin could lie beyond the last year there is
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=8, columnspacing=1.4, handlelength=2.4)
+    longest = max(map(len, panel.get_legend_handles_labels()[1]), default=0)
+    columns = max(1, min(8, LEGEND_LETTERS // (longest + 7)))  # a line and the space around it take seven letters
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=columns, columnspacing=1.4, handlelength=2.4)

@@ -28,6 +28,7 @@ from ompb.plots.look import (
     STYLE,
     VERMILION,
     WIDTH_INCHES,
+    in_picture,
     legend_below,
     panels,
     save,
@@ -79,7 +80,7 @@ def fan_figure(study: Study) -> Figure:
         panel.margins(x=0)
         panel.set_title(name, loc="left", fontsize=10)
         _set_few_ticks(panel.xaxis, dates=study.times.dtype.kind == "M")
-    fans[0].set_ylabel(study.run.names[0])
+    fans[0].set_ylabel(in_picture(study.run.names[0]))
     handles, labels = fans[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return figure
@@ -135,7 +136,7 @@ def _draw_warnings(panel: Any, study: Study) -> None:
     first, last = study.times[[study.run.origins[0], len(study.rows) - 1]]
     panel.set_xlim(first, last)
     panel.set_yscale("log")
-    panel.set_ylim(study.calibrator.settings.warning_rows, 1.5 * RAREST)
+    panel.set_ylim(study.calibrator.settings.warning_rows / 1.5, 1.5 * RAREST)
     panel.set_ylabel("rows between two times that\na calm stream does so")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,7 +29,7 @@ from ompb.reports.folder import (
     require_room,
 )
 from ompb.reports.html import html_report
-from ompb.reports.many import series_columns, summary_of_many
+from ompb.reports.many import EACH, series_columns, summary_of_many
 from ompb.reports.overview import html_overview
 from ompb.reports.summary import summary
 from ompb.studies import Studies, Study
@@ -75,7 +76,7 @@ def write_results(found: Study | Studies, folder: Path, *, csv: bool = False) ->
     if csv:
         tables["All forecasts, CSV"] = (FORECASTS_CSV, tables["All forecasts"][1])
     files = [SUMMARY, REPORT, *(name for name, _ in tables.values())]
-    text = json.dumps({**tree, FILES: files}, indent=2, allow_nan=False) + "\n"
+    text = as_json({**tree, FILES: files})
     require_room(folder, files)
     remove_older(folder, kept=files)
     _write(folder / SUMMARY, text)  # first: it says whose the other files are, even if they are written no more
@@ -98,6 +99,25 @@ def forecast_columns(study: Study, series: str | None = None) -> Columns:
     # as objects: else every line would hold as many letters as the longest name has
     columns["unique_id"] = np.repeat(np.asarray(names, dtype=object), len(columns["lead"]) // len(names))
     return columns
+
+
+def as_json(tree: Mapping[str, Any]) -> str:
+    """A summary as text to read: names in their own letters, and each of many series in a line of its own.
+
+    >>> print(as_json({"title": "Zähler", "series": {"a": {"mae": 0.5}, "b": {"mae": 1}}}), end="")
+    {
+      "title": "Zähler",
+      "series": {
+        "a": {"mae": 0.5},
+        "b": {"mae": 1}
+      }
+    }
+    """
+    dump = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    whole = dump({name: {} if name == EACH else value for name, value in tree.items()}, indent=2)
+    lines = ",\n".join(f"    {dump(str(one))}: {dump(found)}" for one, found in tree.get(EACH, {}).items())
+    # a quote inside a text has a backslash before it
+    return whole.replace(f'\n  "{EACH}": {{}}', f'\n  "{EACH}": {{\n{lines}\n  }}', 1) + "\n"
 
 
 def _newest(columns: Columns) -> Columns:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,19 @@ def make_room(folder: Path, *, csv: bool = False) -> str:
     require_room(folder, [name for name in RESULTS if csv or name != FORECASTS_CSV])
     older = older_results(folder)
     return f"The results of an older run in {folder} are replaced ({listed(older)})." if older else ""
+
+
+@contextmanager
+def room(folder: Path, *, csv: bool = False) -> Iterator[str]:
+    """`make_room` around the work that fills it: folders that it made and that are empty go if the work fails."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield make_room(folder, csv=csv)
+    except BaseException:
+        for path in made:
+            with suppress(OSError):  # not there, or no longer empty
+                path.rmdir()
+        raise
 
 
 def remove_older(folder: Path, kept: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from ompb.studies import BARE, OMPB, SeriesScores, Studies
 
 TOLD = 5  # series that are left out, and notes, that are told in full
 DECIMALS = 4  # of scores in files
+EACH = "series"  # where a summary has what was found in each of them
 # The headings of tables of series.
 HEAD = ("series", "rows", "MAE bare", "MAE ompb", "ratio", "in 80 %", "certificate", "warnings")
 
@@ -97,7 +98,7 @@ def summary_of_many(studies: Studies) -> dict[str, Any]:
         "median_ratio": float(np.median(ratios)) if ratios.size else None,
         "remarks": remarks(studies),
         "left_out": {str(one): why for one, why in studies.left_out.items()},
-        "series": {str(one): found_in(study) for one, study in studies.items()},
+        EACH: {str(one): found_in(study) for one, study in studies.items()},
     }
     return {name: plain(value) for name, value in tree.items()}
 

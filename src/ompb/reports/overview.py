@@ -14,15 +14,16 @@ from ompb.reports.many import (
     units_of_many,
 )
 from ompb.reports.parts import conditions, framed, listing, page, paragraph, score_table, settings_table, table
-from ompb.reports.ratio_figure import ratio_figure
+from ompb.reports.ratio_figure import LARGEST, ratio_figure
 from ompb.reports.slim import slim
 from ompb.reports.summary import columns_sentence
 from ompb.studies import SeriesScores, Studies
 
 RATIO_CAPTION = (
     "How many series have which ratio of errors: left of 1 the correction lowered the error of the bare forecaster, "
-    "to the right it raised it. Ratios of 2 and more are in the last bar."
+    "to the right it raised it."
 )
+BEYOND_CAPTION = f" Ratios of {LARGEST:g} and more are in the last bar."
 COURSE_CAPTION = (
     "{name}: how wrong the forecasts were, averaged over the last {season} rows. The further the solid line lies below "
     "the dashed one, the more the correction helps."
@@ -50,7 +51,8 @@ def _in_short(studies: Studies) -> str:
 def _best_and_worst(studies: Studies) -> str:
     if not studies.ranked:
         return paragraph("In no series is there an error to compare with.")
-    parts = [slim(framed(ratio_figure(studies), RATIO_CAPTION, 1))]
+    beyond = BEYOND_CAPTION if studies.ranked[-1].ratio > LARGEST else ""
+    parts = [slim(framed(ratio_figure(studies), RATIO_CAPTION + beyond, 1))]
     number = 2
     for heading, lines in (("Gained most", studies.best), ("Gained least", studies.worst)):
         if lines:

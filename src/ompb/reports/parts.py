@@ -71,7 +71,8 @@ def score_table(lines: Iterable[PhaseScores]) -> str:
 
 def framed(figure: Figure, caption: str, number: int) -> str:
     """The figure of that number on the page, with what it shows."""
-    return f"<figure>\n{inline_svg(figure, f'figure{number}')}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
+    drawn, told = inline_svg(figure, f"figure{number}"), escape(caption)
+    return f'<figure><div class="scroll">\n{drawn}\n</div><figcaption>{told}</figcaption>\n</figure>'
 
 
 def conditions(certificate: Certificate) -> str:

@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from ompb.errors import OptionError
 from ompb.floor.files import replacing
 from ompb.metrics.shift import BINS, ShiftTable
+from ompb.plots.look import in_picture, save
 from ompb.tables import Table
 from ompb.types import Floats
 
 MOST_PANELS = 12
 COLUMNS = 4
+TITLE_LETTERS = 20  # of a name, beside its KS
 COLOURS = ("#0072B2", "#D55E00")  # Okabe-Ito blue and vermilion: apart for every kind of colour vision
 OUTLINES = ("-", "--")  # and in grey print
 
@@ -39,7 +41,7 @@ def shift_figure(
         panel.set_title(_title(table, channel), fontsize=10, loc="left", parse_math=False)
     _add_legend(figure, panels, _caption(table, len(shown)))
     with replacing(path, parents=True) as part:
-        figure.savefig(part, dpi=150, format=path.suffix[1:].lower())
+        save(figure, part, dpi=150, format=path.suffix[1:].lower())
 
 
 def _shown_channels(table: ShiftTable) -> list[int]:
@@ -61,7 +63,7 @@ def _panels(count: int) -> tuple[Figure, list[Any]]:
 def _draw_densities(panel: Any, samples: tuple[Floats, Floats], labels: tuple[str, str]) -> None:
     known = [sample[~np.isnan(sample)] for sample in samples]
     edges = np.histogram_bin_edges(np.concatenate(known), bins=BINS)
-    for sample, label, colour, outline in zip(known, labels, COLOURS, OUTLINES, strict=True):
+    for sample, label, colour, outline in zip(known, map(in_picture, labels), COLOURS, OUTLINES, strict=True):
         density = np.histogram(sample, bins=edges)[0] / max(len(sample), 1) / np.diff(edges)
         panel.stairs(density, edges, fill=True, color=colour, alpha=0.3)
         panel.stairs(density, edges, color=colour, linewidth=1.2, linestyle=outline, label=label)
@@ -73,7 +75,7 @@ def _draw_densities(panel: Any, samples: tuple[Floats, Floats], labels: tuple[st
 
 
 def _title(table: ShiftTable, channel: int) -> str:
-    return f"{table.channels[channel]}   KS {table.ks[channel]:.3f}"
+    return f"{in_picture(table.channels[channel], TITLE_LETTERS)}   KS {table.ks[channel]:.3f}"
 
 
 def _caption(table: ShiftTable, shown: int) -> str:

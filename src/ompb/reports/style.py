@@ -5,6 +5,7 @@ LIGHT = f"--ink: {INK}; --soft: {SOFT}; --line: {LINE}; --page: #fbfbfa; --mark:
 DARK = "--ink: #e6e8ea; --soft: #a3abb3; --line: #3b4148; --page: #17191c; --mark: #56b4e9;"
 _RULES = """
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--page); color: var(--ink);
+  overflow-wrap: break-word;
   font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; }
@@ -24,6 +25,7 @@ table.plain td:first-child { color: var(--soft); width: 12rem; }
 figure { margin: 1.4rem 0 2rem; }
 figure svg { display: block; box-sizing: border-box; width: 100%; height: auto; padding: .6rem; background: #fff;
   border: 1px solid var(--line); border-radius: 6px; }
+figure .scroll svg { min-width: 40rem; }
 figcaption { margin-top: .5rem; max-width: 44rem; }
 summary { cursor: pointer; color: var(--soft); }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; font-size: .9rem; }

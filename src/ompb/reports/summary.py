@@ -29,6 +29,7 @@ COLUMNS = {
 }
 # The error size, in source standard deviations, that the tail-risk sentence speaks of.
 LARGE_ERROR = 1.0
+DIGITS = 6  # of what was found, in files
 # Certificate windows below which their number is why a certificate excludes nothing.
 FEW_WINDOWS = 100
 # Channels whose unit a sentence tells.
@@ -100,7 +101,7 @@ def share_above_sentence(study: Study) -> str:
     found = diagnose(study.run)
     return (
         f"The loss of {found.share_above:.0%} of the {found.outcomes} forecasts whose outcome is complete was above "
-        "the certificate's value. A single loss may be: the value speaks of the average risk and leaves out lambda_rho."
+        "the certificate's value. A single loss may be: the value speaks of the average risk."
     )
 
 
@@ -133,9 +134,9 @@ def shared(study: Study) -> dict[str, Any]:
 
 
 def found_in(study: Study) -> dict[str, Any]:
-    """What was found in one series."""
+    """What was found in one series, ready for JSON, in as many digits as anyone reads."""
     certificate = study.run.last_certificate
-    return {
+    found = {
         "season": study.calibrator.season,
         "forecasts": len(study.run.origins),
         "facts": dict(study.facts),
@@ -146,6 +147,7 @@ def found_in(study: Study) -> dict[str, Any]:
         "realised": dataclasses.asdict(study.run.realised),
         "certificate": certificate.terms() if certificate else None,
     }
+    return {name: plain(value, DIGITS) for name, value in found.items()}
 
 
 def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
@@ -156,10 +158,18 @@ def _episode(episode: Episode, clock: Clock) -> dict[str, Any]:
     return tree
 
 
-def plain(value: Any) -> Any:
-    """A tree without NaN, which JSON lacks, but None."""
+def plain(value: Any, digits: int | None = None) -> Any:
+    """A tree without NaN, which JSON lacks, but None; its numbers with so many digits, or all they have.
+
+    >>> plain({"mae": [0.123456789, float("nan")]}, 3)
+    {'mae': [0.123, None]}
+    """
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: plain(inner, digits) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [plain(inner, digits) for inner in value]
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    return value if digits is None else float(f"{value:.{digits}g}")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ompb.errors import OptionError
 from ompb.seam.query import AnyForecaster
 from ompb.studies.at_once import Progress, learn_and_follow
+from ompb.studies.parts import is_brought
 from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.result import Study
 from ompb.tables import ForecastLines, Reading, read_table
@@ -72,9 +72,7 @@ def study(
     >>> [line.name for line in result.scores()["target"]]
     ['bare forecaster', 'last value', 'running bias', 'copied residual', 'ompb']
     """
-    if forecaster is not None and forecasts is not None:
-        raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
-    brought = forecaster is not None or forecasts is not None
+    brought = is_brought(forecaster, forecasts, column)
     asked = Asked.of(source_end, context, horizon, season, unseen, brought, options)
     table = read_table(Path(data), reading) if isinstance(data, str | os.PathLike) else data
     lines = None if forecasts is None else ForecastLines.read(Path(forecasts), column)

@@ -45,9 +45,9 @@ def _leads_lacking(never: NDArray[np.bool_], channels: tuple[str, ...]) -> str:
     leads = np.flatnonzero(never[:, channel]) + 1
     several = len(leads) > 1
     first = int(np.flatnonzero(never.any(axis=1))[0])
-    lower = f"lower --horizon to {first}, or " if first else ""
+    lower = f"lower the horizon to {first}, or " if first else ""
     return (
         f"{'' if all_alike else f' of {in_words(channels[channel])}'} at lead{'s' * several} "
-        f"{listed([str(lead) for lead in leads])} of the {len(never)} that --horizon asks for; {lower}add "
+        f"{listed([str(lead) for lead in leads])} of the {len(never)} of the horizon; {lower}add "
         f"{'those leads' if several else 'that lead'}."
     )

@@ -49,5 +49,5 @@ def _sentence(table: Table, name: str, end: int | None, trained: int, source_row
     )
     needed = None if end is None else math.ceil(end * source_rows / trained)
     if needed is None or needed >= len(table.values):
-        return f"{head} It has too few rows without a gap for these sizes; shorten --context or --horizon."
+        return f"{head} It has too few rows without a gap for these sizes; shorten the context or the horizon."
     return f"{head} To have it in, let the source end at {table.shown(needed)} or later (--source-end)."

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ompb.errors import ForecasterError, InputError, OmpbError, OptionError, TooShortError
+from ompb.errors import ForecasterError, InputError, OmpbError, TooShortError
 from ompb.floor.names import counted, listed, rows_between, said_once
 from ompb.rows.inputs import as_series
 from ompb.seam.by_id import for_each
 from ompb.seam.query import AnyForecaster
 from ompb.seam.sources import calling
 from ompb.studies.at_once import Progress, learn_and_follow
+from ompb.studies.parts import is_brought
 from ompb.studies.ready import Asked, Place, Ready
 from ompb.studies.studies import Studies
 from ompb.tables import ForecastLines, Reading, read_series
@@ -72,9 +73,7 @@ def study_each(
     >>> found
     Studies('2 series, followed by ompb': 2 series, 1 left out)
     """
-    if forecaster is not None and forecasts is not None:
-        raise OptionError("both forecasters and recorded forecasts were given; pass one of them.")
-    brought = forecaster is not None or forecasts is not None
+    brought = is_brought(forecaster, forecasts, column)
     asked = Asked.of(source_end, context, horizon, season, unseen, brought, options)
     tables = read_series(Path(data), reading) if isinstance(data, str | os.PathLike) else as_series(data, "data")
     lines, notes = _lines_of(tables, None if forecasts is None else ForecastLines.read(Path(forecasts), column))

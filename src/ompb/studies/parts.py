@@ -70,6 +70,18 @@ def choose(
     return Parts(source, stream, ridge, kept, words)
 
 
+def is_brought(forecaster: Any, forecasts: Any, column: str | None) -> bool:
+    """Whether a forecaster or recorded forecasts were given; raises if both were, or a column of none."""
+    if forecaster is not None and forecasts is not None:
+        raise OptionError("both a forecaster and recorded forecasts were given; pass one of them.")
+    if column is not None and forecasts is None:
+        raise OptionError(
+            f"{column!r} names a column of recorded forecasts (--model, in Python column=), and there are none; bring "
+            "the table (--forecasts, in Python forecasts=), or name no column."
+        )
+    return forecaster is not None or forecasts is not None
+
+
 def as_unseen(unseen: Any) -> int | float:
     """A number of rows (int) or a share of the source (float), checked.
 

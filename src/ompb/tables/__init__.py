@@ -4,7 +4,7 @@ from ompb.tables.clock import Clock
 from ompb.tables.forecasts import ForecastLines, RecordedTable, read_forecasts
 from ompb.tables.options import Reading
 from ompb.tables.reading import read_series, read_table
-from ompb.tables.table import Covariates, Table, common_channels, regular, split_row, with_future
+from ompb.tables.table import Covariates, Table, common_channels, regular, split_row, with_future, without_empty
 from ompb.tables.writing import write_table
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "regular",
     "split_row",
     "with_future",
+    "without_empty",
     "write_table",
 ]

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from ompb.errors import OptionError, TimeOrderError
 from ompb.floor.extras import extra
-from ompb.floor.times import Times, as_times, iso_stamp, shown
-from ompb.tables.stamps import Stamps
+from ompb.floor.times import Times, as_times, shown
+from ompb.tables.stamps import Stamps, stamps_of_text
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
 
 UTC = "UTC"
-TEXT = "%Y-%m-%dT%H:%M:%S%.f"
+# ISO 8601 with so many digits of a second, the fewest first: those of a file are alike, as most programs expect.
+TEXTS = {10**6: "%Y-%m-%dT%H:%M:%S", 10**3: "%Y-%m-%dT%H:%M:%S%.3f", 1: "%Y-%m-%dT%H:%M:%S%.6f"}
 DAY = np.timedelta64(1, "D")
 
 
@@ -79,23 +80,24 @@ class Clock:
         return self.local(utc) if self.by_wall else utc
 
     def row_time(self, text: str) -> np.datetime64 | None:
-        """The time a user writes, as rows are counted; None if it is no ISO date or date-time."""
-        stamp = iso_stamp(text)
-        if stamp is None or not self.known:
-            return stamp
-        offset = np.zeros(1, dtype="timedelta64[us]") if _has_offset(text) else None
-        found = self.rows(Stamps(np.array([stamp]), offset))
-        return np.datetime64(found[0])
+        """The time a user writes, as rows are counted; None if no column of times would hold it."""
+        stamps = stamps_of_text(text)
+        if stamps is None:
+            return None
+        if stamps.offset is None and len(self.offsets) > 1 and not self.by_wall:
+            return self._first_at(stamps.wall[0])
+        return np.datetime64(self.rows(stamps)[0])
 
     def next_after_skipped(self, text: str) -> str:
         """The first time that exists after one that a user writes and that clocks skip; empty if that one exists."""
-        stamp = iso_stamp(text)
-        if stamp is None or self.zone is None or self.by_wall or _has_offset(text):
+        stamps = stamps_of_text(text)
+        if stamps is None or self.zone is None or self.by_wall or stamps.offset is not None:
             return ""
-        if not skipped(np.array([stamp]), self.zone)[0]:
+        if not skipped(stamps.wall, self.zone)[0]:
             return ""
         # clocks go forward at a whole minute, and by a day at most
-        later = stamp.astype("datetime64[m]").astype("datetime64[us]") + np.arange(1, 1441) * np.timedelta64(1, "m")
+        minute = stamps.wall.astype("datetime64[m]").astype("datetime64[us]")
+        later = minute + np.arange(1, 1441) * np.timedelta64(1, "m")
         return shown(later[~skipped(later, self.zone)][0])
 
     def local(self, utc: Times) -> Times:
@@ -114,10 +116,18 @@ class Clock:
         return pl.Series(times).dt.replace_time_zone(UTC).dt.convert_time_zone(self.zone or UTC)
 
     def texts(self, times: Times) -> pl.Series:
-        """Times of rows as ISO 8601, with the offset where there is one and rows are not counted by the wall."""
+        """Times of rows as ISO 8601, with the offset where there is one and rows are not counted by the wall.
+
+        All have as many digits of a second as the one that needs most.
+
+        >>> Clock().texts(np.array(["2024-01-01T00:00:01", "2024-01-01T00:00:01.5"], dtype="datetime64[us]")).to_list()
+        ['2024-01-01T00:00:01.000', '2024-01-01T00:00:01.500']
+        """
         if times.dtype.kind != "M":
             return pl.Series(times)
-        wall = pl.Series(times if self.by_wall else self.local(times)).dt.to_string(TEXT)
+        ticks = times.astype("datetime64[us]").astype(np.int64)
+        text = next(text for part, text in TEXTS.items() if not (ticks % part).any())
+        wall = pl.Series(times if self.by_wall else self.local(times)).dt.to_string(text)
         if not self.known or self.by_wall:
             return wall
         offsets = self.local(times) - times
@@ -127,6 +137,17 @@ class Clock:
     def shown(self, stamp: Any) -> str:
         """The time of a row as messages show it."""
         return shown(stamp) if not self.known else str(self.texts(np.asarray([stamp]))[0])
+
+    def _first_at(self, wall: np.datetime64) -> np.datetime64:
+        """The first time, in UTC, at which a clock of several offsets shows this or a later one.
+
+        >>> times = np.array(["2024-10-27T00:00", "2024-10-27T01:00"], dtype="datetime64[us]")
+        >>> clock = Clock(None, times, np.array([2, 1], dtype="timedelta64[h]"))  # both are 02:00 by the wall
+        >>> clock._first_at(np.datetime64("2024-10-27T02:00"))
+        np.datetime64('2024-10-27T00:00:00.000000')
+        """
+        maybe = np.sort(np.concatenate([wall - self.offsets, self.since]))
+        return np.datetime64(maybe[self.local(maybe) >= wall][0])
 
     def _utc(self, wall: Times, series: NDArray[np.int64] | None) -> Times:
         """Of times by the wall alone."""
@@ -138,11 +159,6 @@ class Clock:
                 )
             return np.asarray(wall - self.offsets[0])
         return _localised(wall, self.zone, series)
-
-
-def _has_offset(text: str) -> bool:
-    """Whether an ISO date-time has an offset of UTC: after one, another is no date."""
-    return iso_stamp(text + "+00:00") is None
 
 
 def _localised(wall: Times, zone: str, series: NDArray[np.int64] | None) -> Times:

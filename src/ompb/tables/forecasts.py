@@ -95,6 +95,11 @@ class ForecastLines:
         _require_later(rows, lead)
         kept = lead <= horizon
         notes = (*rows.notes, *unused)
+        if self.due.offset is not None and not table.clock.known:
+            notes += (
+                f"{self.name}: its times have offsets of UTC and those of the table have none, so that these are taken "
+                "for UTC; if they are not, name their clock with --timezone.",
+            )
         if not kept.all():
             left = int((~kept).sum())
             notes += (f"{self.name}: leads beyond the horizon of {horizon} are left out ({left} lines).",)

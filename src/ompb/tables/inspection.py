@@ -16,7 +16,7 @@ from ompb.rows.season import find_season
 from ompb.tables.daylight import skipped_hours
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import missing_codes, suspicions, taken_as_missing
-from ompb.tables.table import Table, left_out_empty, regular
+from ompb.tables.table import Table, regular, without_empty
 from ompb.types import Floats
 
 SOURCE_SHARE = 0.75  # of the rows, in the command that is proposed
@@ -38,10 +38,10 @@ class Inspection:
 
 def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool = False) -> Inspection:
     """Look at a table that was read from ``path`` by ``reading``, its series ``together`` if it is long."""
-    table = _without_empty(table)
+    table = without_empty(table)
     full, inserted = regular(table)
     codes = tuple(code for code in missing_codes(full) if code not in reading.missing)
-    believed = _without_empty(taken_as_missing(full, codes))
+    believed = without_empty(taken_as_missing(full, codes))
     season = find_season(believed.values)
     rows, channels = table.values.shape
     facts = {
@@ -56,18 +56,10 @@ def inspect(table: Table, path: str | Path, reading: Reading, *, together: bool 
         "season": season_in_words(season, full),
     }
     reading = replace(reading, missing=(*reading.missing, *codes))
-    command = propose(believed, season, path, reading, ["--together"] if together else [])
+    further = [*(["--together"] if together else []), *season_to_say(believed, season)]
+    command = propose(believed, season, path, reading, further)
     shown = {key: text for key, text in facts.items() if text}
     return Inspection(shown, table.notes, (*suspicions(full), *skipped_hours(table, full)), command)
-
-
-def _without_empty(table: Table) -> Table:
-    """Without channels that have no value, as ``ompb run`` does it; all of them if none has any."""
-    kept = [name for name, column in zip(table.channels, table.values.T, strict=True) if not np.isnan(column).all()]
-    if not kept or len(kept) == len(table.channels):
-        return table
-    said = tuple(left_out_empty(name) for name in table.channels if name not in kept)
-    return replace(table.select(kept), notes=(*table.notes, *said))
 
 
 def _times(table: Table) -> str:
@@ -135,10 +127,27 @@ def season_in_words(season: int | None, table: Table) -> str:
     return f"{season} rows ({length if length[0].isdigit() else f'1 {length}'})"
 
 
+def season_to_say(table: Table, season: int | None) -> list[str]:
+    """The option that names a season which the rows that ``ompb run`` would learn from are too few to show.
+
+    >>> rows = np.sin(2 * np.pi * np.arange(400)[:, None] / 100)
+    >>> season_to_say(Table(rows, np.arange(400), ("a",), "row"), 100)
+    ['--season', '100']
+    """
+    found = season is None or find_season(_learned(table)) == season
+    return [] if found else ["--season", str(season)]
+
+
+def _learned(table: Table) -> Floats:
+    """The rows from which the proposed command would learn: three quarters of the source."""
+    source = int(SOURCE_SHARE * len(table.values))
+    return table.values[: source - source // 4]
+
+
 def propose(table: Table, season: int | None, path: str | Path, reading: Reading, further: Sequence[str] = ()) -> str:
     """A command that ``ompb run`` would take, with three quarters of the rows as source."""
     source = int(SOURCE_SHARE * len(table.values))
-    context, horizon = sizes(source, season, _longest(table.values[: source - source // 4]))
+    context, horizon = sizes(source, season, _longest(_learned(table)))
     if not horizon:
         return ""
     options = [text for field in fields(reading) for text in _option(field.name, getattr(reading, field.name))]

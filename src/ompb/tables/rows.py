@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ompb.floor.extras import extra
 from ompb.floor.names import counted, opened
 from ompb.tables.contents import Contents
+from ompb.tables.date_parts import joined
 from ompb.tables.heading import has_units
 from ompb.tables.lines import Where
 from ompb.tables.options import Reading
-from ompb.tables.time_of_day import joined
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -33,7 +33,7 @@ class Rows:
 
     @classmethod
     def of(cls, contents: Contents, reading: Reading) -> Rows:
-        """Those of a file, without a line of units, and with times of day beside their dates."""
+        """Those of a file, without a line of units, and with the parts of times in one column."""
         frame = contents.frame
         rows = cls(frame, np.arange(frame.height), contents.where, contents.notes)
         if has_units(frame, reading.missing, contents.decimal):

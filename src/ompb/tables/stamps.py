@@ -10,10 +10,11 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.errors import DtypeError, TimeOrderError
+from ompb.errors import DtypeError, InputError, TimeOrderError
 from ompb.floor.extras import extra
 from ompb.floor.times import Times, as_times
 from ompb.tables.lines import Where, row_of_table
+from ompb.tables.weeks import first_days
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -28,8 +29,10 @@ ACCEPTED = "write times as 2024-01-31 or 2024-01-31 23:00:00 (ISO 8601), 31.01.2
 _CENTURY = r"\d{4}"  # without one, 24 would be read as the year 24
 # A month or a quarter, which stands for its first day.
 _MONTH, _QUARTER = re.compile(r"(\d{4})-(\d{2})"), re.compile(r"(\d{4})[- ]?Q([1-4])")
-# Whole numbers of eight digits between these are taken for dates if all of them are some: 20240131.
-_COMPACT = (1900_01_01, 2199_12_31)
+# Whole numbers between these are taken for days, months or weeks if all of them are some: 20240131, 202401.
+_DAYS, _MONTHS_OR_WEEKS = (1900_01_01, 2199_12_31), (1900_01, 2199_53)
+# Midnight as the end of a day.
+_END_OF_DAY = r"([T ])24:00(:00)?$"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,19 @@ def stamps_of(column: pl.Series, where: Where = row_of_table) -> Stamps:
     )
 
 
+def stamps_of_text(text: str) -> Stamps | None:
+    """The date or date-time that a user writes, as a column would hold it; None if it is none.
+
+    >>> stamps_of_text("2024Q3").wall.astype(str).tolist(), stamps_of_text("soon"), stamps_of_text("1000")
+    (['2024-07-01T00:00:00.000000'], None, None)
+    """
+    try:
+        found = stamps_of(pl.Series("", [text], dtype=pl.String))
+    except InputError:
+        return None
+    return found if found.wall.dtype.kind == "M" else None
+
+
 def _of_typed(column: pl.Series) -> Stamps:
     """Of a column of date-times, which may have a zone."""
     zone = getattr(column.dtype, "time_zone", None)
@@ -120,17 +136,36 @@ def _of_typed(column: pl.Series) -> Stamps:
 
 def _of_integers(column: pl.Series) -> Stamps:
     wall = as_times(column, f"column {column.name!r}")
-    if _COMPACT[0] <= wall.min() and wall.max() <= _COMPACT[1]:
+    if _DAYS[0] <= wall.min() and wall.max() <= _DAYS[1]:
         days = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
         if not days.null_count():
             return Stamps(as_times(days, f"column {column.name!r}"))
-    return Stamps(wall)
+    found = _months_or_weeks(wall)
+    return Stamps(wall if found is None else found.astype("datetime64[us]"))
+
+
+def _months_or_weeks(wall: Times) -> Times | None:
+    """First days of 202412 and 202501, or of 202452 and 202501; None where numbers are none of these.
+
+    They have to be of more than one year: numbers that merely count do not leap from 12, or from 52, to 101.
+    """
+    years, parts = np.divmod(wall, 100)
+    if wall.min() < _MONTHS_OR_WEEKS[0] or wall.max() > _MONTHS_OR_WEEKS[1] or years.min() == years.max():
+        return None
+    if parts.min() >= 1 and parts.max() <= 12:
+        return np.asarray((12 * (years - 1970) + parts - 1).astype("datetime64[M]"))
+    weeks = first_days(years, parts)
+    return None if weeks is None else weeks[0]
 
 
 def _of_texts(column: pl.Series, where: Where) -> Stamps:
     whole = column.cast(pl.Int64, strict=False)
     if not whole.null_count():
         return _of_integers(whole)
+    late = column.str.contains(_END_OF_DAY)
+    if late.any():
+        stamps = _of_texts(column.str.replace(_END_OF_DAY, "${1}00:00${2}"), where)
+        return replace(stamps, wall=stamps.wall + late.to_numpy() * np.timedelta64(1, "D"))
     different = column.unique(maintain_order=True)
     read = {text: _iso(text) for text in different}
     if None not in read.values():

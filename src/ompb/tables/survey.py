@@ -13,7 +13,7 @@ from ompb.floor.names import counted, listed, rows_between, said_once
 from ompb.rows.season import find_season
 from ompb.tables.contents import name_of
 from ompb.tables.daylight import skipped_hours
-from ompb.tables.inspection import Inspection, propose, season_in_words, step_in_words
+from ompb.tables.inspection import Inspection, propose, season_in_words, season_to_say, step_in_words
 from ompb.tables.options import Reading
 from ompb.tables.suspicion import TOLD, missing_codes, suspicions, taken_as_missing
 from ompb.tables.table import Table, regular
@@ -43,7 +43,8 @@ def survey(tables: Mapping[str, Table], path: str | Path, reading: Reading) -> I
         "season": _several([season_in_words(seasons[name], table) for name, table in full.items()]),
     }
     reading = replace(reading, missing=(*reading.missing, *sorted(codes)))
-    command = propose(believed[longest], typical, path, reading)
+    further = season_to_say(believed[longest], typical) if len(set(seasons.values())) == 1 else []
+    command = propose(believed[longest], typical, path, reading, further)
     suspicious = said_once(
         {name: (*suspicions(table), *skipped_hours(tables[name], table)) for name, table in full.items()}
     )

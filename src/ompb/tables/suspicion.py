@@ -1,4 +1,4 @@
-"""Values to look at: numbers that stand for "missing", and channels or stretches in which nothing moves."""
+"""Values to look at: numbers that stand for "missing", channels that count, and those in which nothing moves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ APART = 5
 CODES_LOOKED_FOR = 3  # a channel may have some of them
 # Rows in which nothing moves, in a channel that moves in at least this share of its other rows.
 STRETCH, MOVES = 24, 0.9
+EVEN = 1e-4  # by which share of itself a step may differ from the others and be the same: times of files are rounded
 TOLD = 4  # findings of each kind
+ALONE = "among several series, leave this one out with --exclude."
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -32,7 +34,8 @@ def suspicions(table: Table) -> tuple[str, ...]:
     >>> suspicions(Table(rows[:, None], np.arange(53), ("load",), "row"))
     ("'load' is -999 2 times, from 50 on, far from all other values: if it means missing, say --missing -999.",)
     """
-    codes, constant, still = [], [], []
+    codes, constant, counting, still = [], [], [], []
+    alone = len(table.channels) == 1
     for place, name in enumerate(table.channels):
         values = table.values[:, place]
         for code, rows in _codes(values):
@@ -41,11 +44,13 @@ def suspicions(table: Table) -> tuple[str, ...]:
         start, length = _stretch(values)
         if _constant(values):
             constant.append((name, float(np.nanmax(values))))
+        elif step := _even_step(values):
+            counting.append(_counting_sentence(name, step, alone=alone))
         elif length:
             still.append(f"{name!r} ({values[start]:g} for {length} rows from {table.shown(start)})")
     more = len(codes) - TOLD
     sentences = [*codes[:TOLD], f"... and {more} more like these."] if more > 0 else codes
-    sentences += _constant_sentences(constant, alone=len(table.channels) == 1)
+    sentences += [*counting[:TOLD], *_constant_sentences(constant, alone=alone)]
     if still:
         sentences.append(f"Nothing moves for long in {listed(still, TOLD)}: if nothing was measured, empty them.")
     return tuple(sentences)
@@ -95,12 +100,27 @@ def _constant_sentences(found: Sequence[tuple[str, float]], *, alone: bool) -> l
     them = "it" if len(found) == 1 else "them"
     said = listed([f"{name!r} is always {value:g}" for name, value in found], TOLD)
     options = " ".join(f"--exclude {name!r}" for name, _ in found)
-    remedy = (
-        "; among several series, leave this one out with --exclude."
-        if alone
-        else f", and mean scores count {them}; leave {them} out with {options}."
-    )
+    remedy = f"; {ALONE}" if alone else f", and mean scores count {them}; leave {them} out with {options}."
     return [f"{said}: nothing can be forecast of {them}{remedy}"]
+
+
+def _even_step(values: Floats) -> float:
+    """By how much a channel moves from each row to the next, where it is always the same; else 0."""
+    steps = np.diff(values)
+    if len(values) < STRETCH or np.isnan(steps).any():
+        return 0.0
+    step = (values[-1] - values[0]) / len(steps)
+    return float(step) if (np.abs(steps - step) <= EVEN * abs(step)).all() else 0.0
+
+
+def _counting_sentence(name: str, step: float, *, alone: bool) -> str:
+    """What is said of a channel that only counts; an only one may be one of several series."""
+    verb = "rises" if step > 0 else "falls"
+    remedy = ALONE if alone else f"leave it out with --exclude {name!r}."
+    return (
+        f"{name!r} {verb} by {abs(step):.6g} from each row to the next, as numbers of rows and times do: if it is no "
+        f"measurement, {remedy}"
+    )
 
 
 def _codes(values: Floats) -> Iterator[tuple[float, Rows]]:

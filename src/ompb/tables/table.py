@@ -9,7 +9,7 @@ import numpy as np
 
 from ompb.errors import InputError, OptionError, TooShortError
 from ompb.floor.checks import count
-from ompb.floor.names import in_words, opened
+from ompb.floor.names import in_words, listed, opened
 from ompb.floor.times import Grid, Times, shown
 from ompb.floor.times import regular as regular_rows
 from ompb.tables.clock import Clock
@@ -62,13 +62,22 @@ def left_out_empty(channel: str) -> str:
     return f"{opened(in_words(channel))} has no value at all and is left out."
 
 
+def without_empty(table: Table) -> Table:
+    """Without channels that have no value, which a note names, as ``ompb run`` does it; all of them if none has any."""
+    kept = [name for name, column in zip(table.channels, table.values.T, strict=True) if not np.isnan(column).all()]
+    if not kept or len(kept) == len(table.channels):
+        return table
+    said = tuple(left_out_empty(name) for name in table.channels if name not in kept)
+    return replace(table.select(kept), notes=(*table.notes, *said))
+
+
 def common_channels(a: Table, b: Table) -> tuple[str, ...]:
     """The channels that both tables have, in the order of the first; at least one."""
     common = tuple(channel for channel in a.channels if channel in b.channels)
     if not common:
         raise InputError(
-            f"No channel is in both tables: one has {', '.join(a.channels)}, the other "
-            f"{', '.join(b.channels)}; rename the columns that mean the same."
+            f"No channel is in both tables: one has {listed(a.channels)}, the other {listed(b.channels)}; rename the "
+            "columns that mean the same."
         )
     return common
 
@@ -99,7 +108,7 @@ def with_future(times: Times, horizon: int) -> Times:
 
 
 def split_row(table: Table, place: str, name: str = "source_end") -> int:
-    """How many rows lie before a place, from a number of rows or an ISO date or date-time by the table's clock.
+    """How many rows lie before a place, from a number of rows or a date or date-time by the table's clock.
 
     Rows at or after the date lie behind it. Both parts must have a row; ``name`` says in errors whose place it is.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ompb.errors import OptionError, ShapeError
 from ompb.floor.extras import extra
 from ompb.floor.files import replacing
-from ompb.tables.clock import TEXT, Clock
+from ompb.tables.clock import Clock
 
 with extra("report", needed_by="ompb.tables"):
     import polars as pl
@@ -41,7 +41,7 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]], clock: Cl
     with replacing(path, parents=True) as part, part.open("wb") as file:
         if is_csv:
             texts = frame.with_columns(pl.col(pl.String).str.replace(FORMULA, "'$1"))
-            texts.write_csv(file, datetime_format=TEXT)
+            texts.write_csv(file)
         else:
             frame.write_parquet(file, compression="zstd")
 
@@ -50,7 +50,7 @@ def _series(values: NDArray[Any], clock: Clock, is_csv: bool) -> pl.Series:
     if values.dtype.kind != "M":
         return pl.Series(values, nan_to_null=True)
     stamps = values.astype("datetime64[us]")
-    if not clock.known:
+    if not (clock.known or is_csv):
         return pl.Series(stamps)
     # a stamp comes with every lead and channel: each is told once
     different, places = np.unique(stamps, return_inverse=True)
