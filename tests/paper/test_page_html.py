@@ -62,6 +62,8 @@ def test_the_page_stands_alone(page: str) -> None:
     found = parsed(page)
     assert len(found.names) == len(set(found.names))
     assert all(link.startswith("#") and link[1:] in found.names for link in found.links)
+    contents = re.findall(r'<li><a href="#(.*?)">', page.partition("</nav>")[0])
+    assert contents == sorted(contents, key=found.names.index)  # in the order of the page
     assert not re.search(r"@import|url\((?!#)|<link|<img|https?://(?!www\.w3\.org)", page)
 
 

@@ -189,6 +189,9 @@ def test_a_late_row_is_found_by_its_time() -> None:
     for at in (HOURS[ROWS + 40], HOURS[ROWS], HOURS[ROWS - 5]):
         with pytest.raises((StaleRowError, TimeOrderError)):
             by_time.observe(at, target()[0])
+    told = r"row 2\d{3}-\S+ cannot be observed now; accepted: .*the newest \d+, up to 2\d{3}-\S+\)"
+    with pytest.raises(StaleRowError, match=told):
+        by_time.observe(HOURS[ROWS], target()[0])
     assert saved(by_time) == before
 
 

@@ -60,14 +60,14 @@ class Place(NamedTuple):
         """The index of a row that may still be observed: one of the newest, or up to ``kept`` rows older."""
         last = self.rows - 1
         oldest = max(0, last - kept)
-        row = at
+        row, named, span = at, repr(at), f"{oldest} to {last}"
         if self.timed and self.grid is not None and not isinstance(at, int | np.integer):
             stamp = as_stamp(at, "at")
             row = last if stamp == self.newest else last - self.grid.rows_between(stamp, self.newest)
+            named, span = shown(stamp), f"the newest {last - oldest + 1}, up to {shown(self.newest)}"
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not oldest <= row <= last:
-            span = f"{oldest} to {last}" if last >= 0 else "none yet"
             raise StaleRowError(
-                f"row {at!r} cannot be observed now; accepted: rows already stepped and still in use ({span}). "
-                "The next row belongs to step()."
+                f"row {named} cannot be observed now; accepted: rows already stepped and still in use "
+                f"({span if last >= 0 else 'none yet'}). The next row belongs to step()."
             )
         return int(row)

@@ -27,6 +27,7 @@ from ompb.reports.drawing import panel_svgs
 from ompb.reports.style import DARK, LIGHT, STYLE
 
 TITLE = "ompb: results"
+SINGLE = "Analyses"  # the part that has a place of its own for each finding
 MORE_DARK = (
     "--better: #6fbdf0; --worse: #f0955a; --tint: #22262b; --series-0: #5ab0ea; --series-1: #f0884a; "
     "--series-2: #2fc79a; --series-3: #dc9cc0; --series-4: #f0b93a; --series-5: #a9d9f5;"
@@ -43,7 +44,7 @@ def results_page(material: Material) -> str:
         "All methods ranked": _tables(_rankings(material)),
         "Intervals": _tables(_intervals(material)),
         "Main tables": "\n".join(_finding(finding) for finding in main_tables(material)),
-        "Analyses": _analyses(material),
+        SINGLE: _analyses(material),
         "What was seen, and when": paragraphs(material.notes),
         "What made the cells": _tables([made_by(material.results)]),
     }
@@ -82,7 +83,9 @@ def _style() -> str:
 
 
 def _contents(parts: Iterable[str], material: Material) -> str:
-    titles = [*parts, *(finding.title for finding in analyses(material))]
+    """Links to the parts and, behind theirs, to the analyses: in the order of the page."""
+    below = {SINGLE: [finding.title for finding in analyses(material)]}
+    titles = [title for part in parts for title in (part, *below.get(part, ()))]
     items = "".join(f'<li><a href="#{anchor(title)}">{inline(title)}</a></li>' for title in titles)
     return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
 
