@@ -141,25 +141,6 @@ def with_number(values: Array, marked: Array, number: float) -> Array:
     return values.where(~marked, number)
 
 
-def with_rows_added(values: Array, *parts: Array) -> Array:
-    """The values (N, J, H), which nobody needs any more, with parts (N, j, H) added to their first rows, in order.
-
-    In compiled code it is one pass over all of them, otherwise they are added in place.
-
-    >>> with_rows_added(np.zeros((1, 3, 1)), np.ones((1, 1, 1)), np.full((1, 1, 1), 2.0)).ravel()
-    array([1., 2., 0.])
-    """
-    if type(values) is not np.ndarray and (xp := namespace(values)).compiler.is_compiling():
-        rest = int(values.shape[1]) - sum(int(part.shape[1]) for part in parts)
-        return values + xp.concat([*parts, zeros(values, values.shape[0], rest, values.shape[2])], axis=1)
-    first = 0
-    for part in parts:
-        last = first + part.shape[1]
-        values[:, first:last] += part
-        first = last
-    return values
-
-
 def has_none(marked: Array) -> bool:
     """Whether no place is marked, where that can be asked in no time: on an accelerator nobody waits for the answer.
 
