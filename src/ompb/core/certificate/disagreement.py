@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, at_most, contiguous, namespace, small_product
+from ompb.core.arrays import Array, at_most, contiguous, gram, namespace, small_product
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -45,7 +45,7 @@ def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Ar
     """
     xp = namespace(forecasts)
     *rest, voices, _ = forecasts.shape
-    products = small_product(forecasts, forecasts.mT).reshape((*rest, 1, voices * voices))
+    products = gram(forecasts).reshape((*rest, 1, voices * voices))
     return xp.concat([xp.matmul(products, of_products)[..., 0, :], leverage], axis=-1)
 
 
