@@ -116,6 +116,22 @@ def gram(rows: Array) -> Array:
     return np.matmul(rows, rows.copy().mT) if type(rows) is np.ndarray else small_product(rows, rows.mT)
 
 
+def scaled(vectors: Array, factors: Array) -> Array:
+    """Vectors (..., F), each times its factor (...), in an array of its own.
+
+    NumPy goes vector by vector where it has to repeat a factor itself, which takes longer than two passes over all.
+
+    >>> scaled(np.asarray([[1.0, 2.0], [3.0, 4.0]]), np.asarray([10.0, 1.0]))
+    array([[10., 20.],
+           [ 3.,  4.]])
+    """
+    if type(vectors) is not np.ndarray:
+        return vectors * factors[..., None]
+    products = factors.repeat(vectors.shape[-1]).reshape(vectors.shape)
+    products *= vectors
+    return products
+
+
 def at_least(values: Array, least: float) -> Array:
     """No value below ``least``; other libraries than NumPy would send their device a number for it each time."""
     return np.maximum(values, least) if type(values) is np.ndarray else values.clip(min=least)
