@@ -51,9 +51,7 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     u = small_product(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
     more = 1.0 + q
-    after = (u / -(more + xp.sqrt(more)))[..., None] * f
-    after += root
-    return q[..., 0], u / more, after
+    return q[..., 0], u / more, root - (u / (more + xp.sqrt(more)))[..., None] * f
 
 
 def said(mean: Array, phi: Array) -> Array:

@@ -32,8 +32,10 @@ def issued(tally: Array, base: Array, corrections: tuple[Array, ...], mean: Arra
     off = xp.concat(corrections, axis=1)
     off += (base - moved[:, -1])[:, None]
     first = off * leads
+    off *= first
     # as one array: a sum of whole arrays costs a fraction of sums of their parts
-    return moved + xp.concat([first, first * off, zeros(tally, tally.shape[0], 1, tally.shape[2])], axis=1)
+    moved += xp.concat([first, off, zeros(tally, tally.shape[0], 1, tally.shape[2])], axis=1)
+    return moved
 
 
 def passed_over(tally: Array) -> Array:
