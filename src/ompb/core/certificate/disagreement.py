@@ -44,9 +44,10 @@ def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Ar
     ``of_products`` are the `differences` of these forecasts.
     """
     xp = namespace(forecasts)
-    *rest, voices, _ = forecasts.shape
-    products = gram(forecasts).reshape((*rest, 1, voices * voices))
-    return xp.concat([xp.matmul(products, of_products)[..., 0, :], leverage], axis=-1)
+    lanes, *windows, voices, _ = forecasts.shape
+    products = gram(forecasts).reshape((lanes, -1, voices * voices))
+    between = xp.matmul(products, of_products).reshape((lanes, *windows, -1))
+    return xp.concat([between, leverage], axis=-1)
 
 
 def differences(forecasts: Array) -> Array:
