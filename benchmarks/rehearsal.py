@@ -117,7 +117,7 @@ class Group:
             if place:
                 heard, losses = self._labels(said, place, gate.leads)
                 state = gate.learn(state, heard, losses)
-                episode = evidence.learn(episode, place, heard)
+                episode = evidence.learn(episode, heard)
             against, episode = evidence.issue(episode, place, self.novelty[place])
             opinion = gate.opinion(state, against)
             corrections = self.corrections[place].astype(np.float64)

@@ -95,30 +95,30 @@ def test_an_episode_worked_by_hand() -> None:
 
     now, factor = issued(now, 4, 1.0)  # as usual
     assert factor == 1.0
-    now = RULES.learn(now, 5, CAME)
+    now = RULES.learn(now, CAME)
     now, factor = issued(now, 5, 2.0)  # an episode begins, and what was heard before does not count
     assert_state(now, 5, 0, 0)
     assert factor == pytest.approx(1 / 16)  # 2 ** -4
 
-    now = RULES.learn(now, 6, CAME)
+    now = RULES.learn(now, CAME)
     now, factor = issued(now, 6, 2.0)
     assert_state(now, 5, 1, 0)
     assert factor == pytest.approx(2 ** (-40 / 11))
 
-    now = RULES.learn(now, 7, MISSING)  # a missing row says nothing
+    now = RULES.learn(now, MISSING)  # a missing row says nothing
     now, factor = issued(now, 7, 0.5)
     assert_state(now, 5, 1, 1)
     assert factor == 1.0  # evidence is never in the backbone's favour
 
-    now, _ = issued(RULES.learn(now, 8, CAME), 8, 0.9)
-    now, factor = issued(RULES.learn(now, 9, CAME), 9, 16.0)  # after two calm rows: the same episode
+    now, _ = issued(RULES.learn(now, CAME), 8, 0.9)
+    now, factor = issued(RULES.learn(now, CAME), 9, 16.0)  # after two calm rows: the same episode
     assert_state(now, 5, 3, 0)
     assert factor == pytest.approx(16 ** (-40 / 13))
 
     for row in (10, 11, 12):
-        now, _ = issued(RULES.learn(now, row, CAME), row, 1.0)
+        now, _ = issued(RULES.learn(now, CAME), row, 1.0)
     assert_state(now, 5, 6, CALM)
-    now = RULES.learn(now, 13, CAME)
+    now = RULES.learn(now, CAME)
     assert_state(now, 5, 7, CALM)
     now, factor = issued(now, 13, 3.0)  # after three, another one
     assert_state(now, 13, 0, 0)
@@ -127,9 +127,9 @@ def test_an_episode_worked_by_hand() -> None:
 
 def test_a_late_row_counts_if_it_came_after_the_episode_began() -> None:
     now = state(began=13, heard=2, calm=0)
-    assert_state(RULES.learn(now, 12, CAME), 13, 2, 0)
-    assert_state(RULES.learn(now, 13, CAME), 13, 2, 0)  # the row the episode began with
-    assert_state(RULES.learn(now, 14, CAME), 13, 3, 0)
+    assert_state(RULES.learn_late(now, 12, CAME), 13, 2, 0)
+    assert_state(RULES.learn_late(now, 13, CAME), 13, 2, 0)  # the row the episode began with
+    assert_state(RULES.learn_late(now, 14, CAME), 13, 3, 0)
 
 
 def test_so_many_rows_halve_what_it_says() -> None:
@@ -152,10 +152,10 @@ def test_every_lane_has_an_episode_of_its_own() -> None:
     apart = [RULES.start(np.zeros((1, 2))) for _ in range(2)]
     for row in range(60):
         novelty, heard = rng.exponential(0.6, 2), (rng.random(2) < 0.6) * 1.0
-        found, together = RULES.issue(RULES.learn(together, row, heard), row, novelty)
+        found, together = RULES.issue(RULES.learn(together, heard), row, novelty)
         alone: list[Floats] = []
         for lane in range(2):
-            learned = RULES.learn(apart[lane], row, heard[lane : lane + 1])
+            learned = RULES.learn(apart[lane], heard[lane : lane + 1])
             mine, apart[lane] = RULES.issue(learned, row, novelty[lane : lane + 1])
             alone.append(said(mine, novelty[lane : lane + 1]))
         for both, *others in zip(together, *apart, strict=True):

@@ -108,6 +108,30 @@ def small_product(left: Array, right: Array) -> Array:
     return xp.matmul(left, right)
 
 
+def gram(rows: Array) -> Array:
+    """The products of all rows of small matrices (..., k, m) with each other, lane by lane: (..., k, k).
+
+    Of a matrix and itself NumPy makes a symmetric product, which may take four times as long as that with a copy.
+    """
+    return np.matmul(rows, rows.copy().mT) if type(rows) is np.ndarray else small_product(rows, rows.mT)
+
+
+def scaled(vectors: Array, factors: Array) -> Array:
+    """Vectors (..., F), each times its factor (...), in an array of its own.
+
+    NumPy goes vector by vector where it has to repeat a factor itself, which takes longer than two passes over all.
+
+    >>> scaled(np.asarray([[1.0, 2.0], [3.0, 4.0]]), np.asarray([10.0, 1.0]))
+    array([[10., 20.],
+           [ 3.,  4.]])
+    """
+    if type(vectors) is not np.ndarray:
+        return vectors * factors[..., None]
+    products = factors.repeat(vectors.shape[-1]).reshape(vectors.shape)
+    products *= vectors
+    return products
+
+
 def at_least(values: Array, least: float) -> Array:
     """No value below ``least``; other libraries than NumPy would send their device a number for it each time."""
     return np.maximum(values, least) if type(values) is np.ndarray else values.clip(min=least)
@@ -139,25 +163,6 @@ def with_number(values: Array, marked: Array, number: float) -> Array:
     if type(values) is np.ndarray:
         return np.where(marked, number, values)
     return values.where(~marked, number)
-
-
-def with_rows_added(values: Array, *parts: Array) -> Array:
-    """The values (N, J, H), which nobody needs any more, with parts (N, j, H) added to their first rows, in order.
-
-    In compiled code it is one pass over all of them, otherwise they are added in place.
-
-    >>> with_rows_added(np.zeros((1, 3, 1)), np.ones((1, 1, 1)), np.full((1, 1, 1), 2.0)).ravel()
-    array([1., 2., 0.])
-    """
-    if type(values) is not np.ndarray and (xp := namespace(values)).compiler.is_compiling():
-        rest = int(values.shape[1]) - sum(int(part.shape[1]) for part in parts)
-        return values + xp.concat([*parts, zeros(values, values.shape[0], rest, values.shape[2])], axis=1)
-    first = 0
-    for part in parts:
-        last = first + part.shape[1]
-        values[:, first:last] += part
-        first = last
-    return values
 
 
 def has_none(marked: Array) -> bool:

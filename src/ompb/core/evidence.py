@@ -111,9 +111,13 @@ class Evidence:
         )
         return self.log_weight(after, novelty), after
 
-    def learn(self, state: EvidenceState, row: int, heard: Array) -> EvidenceState:
-        """A row came, late or not; ``heard`` (N,) is 1 where it was an outcome."""
-        return EvidenceState(state.began, state.heard + heard * (state.began < row), state.calm)
+    def learn(self, state: EvidenceState, heard: Array) -> EvidenceState:
+        """The newest row came; ``heard`` (N,) is 1 where it was an outcome."""
+        return EvidenceState(state.began, state.heard + heard, state.calm)
+
+    def learn_late(self, state: EvidenceState, row: int, heard: Array) -> EvidenceState:
+        """The same of a row that came late, and may be older than the episode."""
+        return self.learn(state, heard * (state.began < row))
 
     def log_weight(self, state: EvidenceState, novelty: Array) -> Array:
         """Ln of what the backbone's prior is multiplied by, (N,), under the state after `issue`."""

@@ -65,12 +65,14 @@ class Heard(NamedTuple):
     observed: Array  # 1 where they have, else 0: (N, H)
     share: Array  # of each in the mean over those leads: (N, H)
     some: Array  # 1 where there is any, else 0: (N,)
+    is_whole: bool  # every lead of every lane has, as nearly always; False where asking would mean waiting
 
     @classmethod
     def of(cls, observed: Array) -> Heard:
         """From what is 1 where an error is known, else 0: (N, H)."""
         leads = dot(observed, observed)
-        return cls(observed, observed / at_least(leads, 1.0)[:, None], at_most(leads, 1.0))
+        share, some = observed / at_least(leads, 1.0)[:, None], at_most(leads, 1.0)
+        return cls(observed, share, some, has_all(observed))
 
 
 class Matured(NamedTuple):
@@ -142,7 +144,7 @@ class IntervalRule(Tagged, ABC):
         """sigma_h^2 after a row, (N, H), of which what is new is a ``share``: the module's equation."""
         xp = namespace(matured.error)
         own = matured.error * matured.error * matured.shrink
-        if not has_all(matured.heard.observed):
+        if not matured.heard.is_whole:
             own = xp.where(matured.heard.observed > 0, own, self._as_others(state, matured.heard.observed, own))
         return at_least(state.variance + share * (own - state.variance), FLOOR)
 

@@ -147,7 +147,7 @@ class Online:
     def reveal(self, state: OnlineState, row: int, values: Array, guard: GuardState) -> OnlineState:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
         ledger, members = state.ledger, state.members
-        taught = self._taught(state, *ledger.page_places(row), row, values)
+        taught = self._taught(state, *ledger.page_places(row), values)
         ledger.keep(row, taught.parts, taught.known)
         if self.learns:
             members = self.mixture.learn(members, row, taught.residual, taught.observed)
@@ -165,14 +165,14 @@ class Online:
         )
 
     @fused
-    def _taught(self, state: OnlineState, places: Array, place: int, row: int, values: Array) -> Taught:
+    def _taught(self, state: OnlineState, places: Array, place: int, values: Array) -> Taught:
         """What the cells (N,) of a row teach, NaN where there is none; its page has those places in the ledger."""
         page, known = state.ledger.page(places, place), namespace(values).isfinite(values)
         labels = self._labels(page, values, known)
         observed, gate, evidence = labels.heard.observed, state.gate, state.evidence
         if self.learns:
             gate = self.gate.learn(gate, labels.heard.some, labels.losses)
-            evidence = self.evidence.learn(evidence, row, labels.heard.some)
+            evidence = self.evidence.learn(evidence, labels.heard.some)
         return Taught(
             parts=page.parts,
             known=known,
@@ -205,7 +205,7 @@ class Online:
         if self.learns:
             members = self.mixture.learn_late(members, row, newest, labels.residual, labels.heard.observed)
             gate = self.gate.learn_late(gate, labels.heard.some, labels.losses, age=newest - row)
-            evidence = self.evidence.learn(evidence, row, labels.heard.some)
+            evidence = self.evidence.learn_late(evidence, row, labels.heard.some)
         return hidden, state._replace(
             members=members,
             gate=gate,

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, small_product, zeros
+from ompb.core.arrays import Array, contiguous, dot, namespace, scaled, small_product, zeros
 from ompb.core.fusing import fused
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, place_of, push, vectors_from
@@ -51,9 +51,7 @@ def rank_one(root: Array, phi: Array) -> tuple[Array, Array, Array]:
     u = small_product(root, f.mT)[..., 0]
     q = dot(f, f)  # (..., 1)
     more = 1.0 + q
-    after = (u / -(more + xp.sqrt(more)))[..., None] * f
-    after += root
-    return q[..., 0], u / more, after
+    return q[..., 0], u / more, root - (u / (more + xp.sqrt(more)))[..., None] * f
 
 
 def said(mean: Array, phi: Array) -> Array:
@@ -78,7 +76,7 @@ def absorbed(
     leads = int(mean.shape[2])
     forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
-    after = vectors_from(gains, place, leads) * innovation[..., None]
+    after = scaled(vectors_from(gains, place, leads), innovation)
     after += mean
     return forecast, after
 

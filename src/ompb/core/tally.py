@@ -14,7 +14,7 @@ ones, and c.
 
 from __future__ import annotations
 
-from ompb.core.arrays import Array, at_least, namespace, with_rows_added, zeros
+from ompb.core.arrays import Array, at_least, namespace, zeros
 
 
 def empty(like: Array, compared: int) -> Array:
@@ -28,11 +28,14 @@ def issued(tally: Array, base: Array, corrections: tuple[Array, ...], mean: Arra
 
     The corrections may come in parts, voices after voices; ``leads`` (H,) is what each lead counts.
     """
-    grown = _moved_on(tally, mean[:, -1])
-    off = namespace(tally).concat(corrections, axis=1)
-    off += (base - grown[:, -1])[:, None]
+    xp, moved = namespace(tally), _moved_on(tally, mean[:, -1])
+    off = xp.concat(corrections, axis=1)
+    off += (base - moved[:, -1])[:, None]
     first = off * leads
-    return with_rows_added(grown, first, first * off)
+    off *= first
+    # as one array: a sum of whole arrays costs a fraction of sums of their parts
+    moved += xp.concat([first, off, zeros(tally, tally.shape[0], 1, tally.shape[2])], axis=1)
+    return moved
 
 
 def passed_over(tally: Array) -> Array:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, at_most, contiguous, namespace, small_product
+from ompb.core.arrays import Array, at_most, contiguous, gram, namespace, small_product
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -44,9 +44,10 @@ def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Ar
     ``of_products`` are the `differences` of these forecasts.
     """
     xp = namespace(forecasts)
-    *rest, voices, _ = forecasts.shape
-    products = small_product(forecasts, forecasts.mT).reshape((*rest, 1, voices * voices))
-    return xp.concat([xp.matmul(products, of_products)[..., 0, :], leverage], axis=-1)
+    lanes, *windows, voices, _ = forecasts.shape
+    products = gram(forecasts).reshape((lanes, -1, voices * voices))
+    between = xp.matmul(products, of_products).reshape((lanes, *windows, -1))
+    return xp.concat([between, leverage], axis=-1)
 
 
 def differences(forecasts: Array) -> Array:

@@ -77,7 +77,9 @@ class Reader:
         """
         xp = namespace(windows.residual)
         chorus = self.mixture.speak(states, windows.seen)
-        errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
+        errors = xp.empty_like(chorus.corrections)  # (N, K, n, H)
+        errors[...] = windows.residual[:, None]  # first, as NumPy takes far longer to repeat it while it subtracts
+        errors -= chorus.corrections
         statistics = pair_statistics(errors, chorus.leverage, self.channels)
         errors *= errors  # nobody needs them any more, and there are many
         squared = dot(errors, windows.weight[:, None])  # (N, K, n)
