@@ -431,7 +431,7 @@ def test_quantile_order() -> None:
         with pytest.raises(CheckError, match=words):
             ompb.check(Ordered(*off), SOURCE, **SIZES)
     ompb.check(Ordered(0.0, 0.0, 0.0), SOURCE, **SIZES)
-    ompb.check(Ordered(1.0, 0.0, -1.0, share=0.2), SOURCE, **SIZES)
+    ompb.check(Ordered(1.0, 0.0, -1.0, share=0.7), SOURCE, **SIZES)
 
 
 def test_every_fault_has_a_toy() -> None:

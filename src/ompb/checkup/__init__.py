@@ -9,7 +9,7 @@ changes input  it writes into the arrays it is asked with
 keeps input    it holds on to those arrays after it has answered
 random         the same question has two answers
 batch          a window alone has another answer than among others
-quantile order the quantiles are not those that it says: most of them lie below those before them
+quantile order the quantiles are not those that it says: nearly all of one lie below those before it
 constant       the same answer, whatever it is asked
 blind          the answers do not depend on the windows
 dead channel   the answers depend on the windows in all channels but some
