@@ -161,14 +161,15 @@ def test_an_analysis_from_its_cells_to_its_picture(
 def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
     data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PROCEED needs more rows than ILI's source has: 2 variants, 3 backbones, 2 splits, 2 protocols at 72 rows."""
+    """PROCEED needs more rows than ILI's source has: 3 backbones, 2 splits at 72 rows, and its tuned variant, honestly."""
     pytest.importorskip("torch")
     asked = []
     for folder in (data_dir, tmp_path):
         listed = ompb(capsys, "bench", "list", "--store", tmp_path, "--results", tmp_path, "--folder", folder).out
         (line,) = (line for line in listed.splitlines() if line.startswith("ili_results "))
         asked.append(int(line.split()[3]))
-    assert asked == [1344, 1368]
+    there, anywhere = asked
+    assert anywhere - there == (2 + 1) * 3 * 2
 
 
 def test_several_analyses_as_far_as_the_time_allows(
