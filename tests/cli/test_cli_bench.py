@@ -161,7 +161,7 @@ def test_an_analysis_from_its_cells_to_its_picture(
 def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
     data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PROCEED needs more rows than ILI's source has: 3 backbones, 2 splits at 72 rows, and its tuned variant, honestly."""
+    """PROCEED at 72 rows of ILI: 3 backbones, 2 splits, as published under both protocols, tuned under one."""
     pytest.importorskip("torch")
     asked = []
     for folder in (data_dir, tmp_path):
