@@ -1,4 +1,4 @@
-"""The paper's main tables: every method on every backbone, horizon and split, under both protocols.
+"""The paper's main tables: every method on every backbone, horizon and split, under one or both protocols.
 
 The cells ask for what the paper compares and, under the honest protocol, for what has been published since: a leak is
 run for the sake of the paper's numbers, and other methods have none. The tables show every method that has run, whether
@@ -131,7 +131,7 @@ def of_paper(numbers: Accuracy, spot: Spot, method: str) -> dict[str, Number]:
 ANALYSES = tuple(
     Analysis(
         name=table,
-        title=f"Accuracy on {paper_dataset(RUN[table])}: every method, both protocols",
+        title=f"Accuracy on {paper_dataset(RUN[table])}: every method, those of the paper under its protocol, too",
         printed=(table, "etth_results") if table == "etth_all_split" else (table,),
         cells=partial(wanted, table),
         reduce=partial(reduce, table),
