@@ -15,7 +15,7 @@ import itertools
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,9 @@ def launched(step: Callable[[int], None], ticks: range) -> float:
     return len(found) / len(ticks)
 
 
-def lines_of(horizon: int, device: str, gigabytes: float, ticks: int) -> list[str]:
-    """Of the table, at a horizon."""
-    bench, lines = Bench.of(horizon, device, ticks), []
+def lines_of(horizon: int, device: str, gigabytes: float, ticks: int) -> Iterator[str]:
+    """Of the table, at a horizon, as they are measured."""
+    bench = Bench.of(horizon, device, ticks)
     plain = {"device": device}
     from_host = bench.difference({}, plain)
     for dtype, compiled in itertools.product(DTYPES, (False, True)):
@@ -138,13 +138,11 @@ def lines_of(horizon: int, device: str, gigabytes: float, ticks: int) -> list[st
         narrow = {**plain, "dtype": dtype}
         away = bench.difference(narrow, {**narrow, "compiled": True}) if compiled else from_host
         form = f"{horizon} | {dtype} | {'yes' if compiled else 'no'}"
-        lines.append(
+        yield (
             f"| {form} | {away:.1e} | {few.first:.0f} | {few.kernels:.0f} | {few.step * 1e3:.2f} | "
             f"{many.lanes:,} | {many.step * 1e3:.2f} | {many.lanes / many.step:,.0f} | "
             f"{many.state:.3f} | {many.most:.3f} |"
         )
-        print(lines[-1], flush=True)
-    return lines
 
 
 def page(lines: list[str], device: str, gigabytes: float) -> str:
@@ -172,11 +170,13 @@ def main() -> None:
     parser.add_argument("--ticks", type=int, default=96)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    found = (lines_of(horizon, options.device, options.gigabytes, options.ticks) for horizon in HORIZONS)
-    text = page(list(itertools.chain.from_iterable(found)), options.device, options.gigabytes)
-    if options.out is not None:
-        options.out.write_text(text, encoding="utf-8")
-    print(text)
+    lines: list[str] = []
+    for horizon in HORIZONS:
+        for line in lines_of(horizon, options.device, options.gigabytes, options.ticks):
+            print(line, flush=True)
+            lines.append(line)
+            if options.out is not None:  # each time: what was measured before an end too soon is kept
+                options.out.write_text(page(lines, options.device, options.gigabytes), encoding="utf-8")
 
 
 if __name__ == "__main__":
