@@ -2,7 +2,7 @@
 
 import dataclasses
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice, pairwise
 
@@ -159,15 +159,21 @@ def test_a_pickled_copy_goes_on_as_if_nothing_had_been(name: str, world: World) 
         assert_same(one, other)
 
 
+def with_holes(world: World, first: int, steps: int) -> Iterator[Snapshot]:
+    """So many snapshots of a stream that has holes some rows behind the origin ``first``."""
+    holes = world.stream.copy()
+    holes[CONTEXT + first + 5, 0] = holes[CONTEXT + first + 9, :] = np.nan
+    filled = world.stream  # windows have no holes: those are filled before a method sees them
+    return snapshots(holes, filled, world.base[:steps], Clock("honest", HORIZON, CONTEXT - 1), CONTEXT)
+
+
 @pytest.mark.parametrize("name", BASELINES)
 def test_missing_cells_never_reach_a_forecast(name: str, world: World) -> None:
-    holes = world.stream.copy()
-    holes[CONTEXT + HALF + 5, 0] = holes[CONTEXT + HALF + 9, :] = np.nan
-    filled = world.stream  # windows have no holes: those are filled before a method sees them
-    shown = snapshots(holes, filled, world.base[:STEPS], Clock("honest", HORIZON, CONTEXT - 1), CONTEXT)
-    found = followed(world, name, "honest").go_on(shown)
-    assert len(found) == STEPS - HALF
-    assert all(np.isfinite(prediction.mean).all() for prediction in found)
+    """Neither where a method has learned already nor where it has not."""
+    late = followed(world, name, "honest").go_on(with_holes(world, HALF, STEPS))
+    early = predictions(make(SMALL.get(name, name), world.task()), with_holes(world, 0, HALF))
+    assert (len(early), len(late)) == (HALF, STEPS - HALF)
+    assert all(np.isfinite(prediction.mean).all() for prediction in (*early, *late))
 
 
 @pytest.mark.parametrize("name", sorted(STARTS_AS_BACKBONE))
