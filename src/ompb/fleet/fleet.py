@@ -164,7 +164,7 @@ class Fleet:
             taken = f"{now.ticks.closed} ticks have been closed" if now.ticks.closed else "the fleet has a history"
             raise StaleRowError(f"{taken}; history comes once, before the first tick: start a new fleet.")
         known = as_histories(history, times, now.ids, cal)
-        self._now = Now(now.ids, with_history(now.groups, known), clock_after(known, now.ids, cal))
+        self._now = Now(now.ids, with_history(now.groups, known), clock_after(known, now.ids))
 
     @in_turn
     def observe(self, at: Any, rows: Any) -> None:
@@ -239,7 +239,7 @@ class Fleet:
         require_told_apart([cal], [one], self._library)
         ticks = now.ticks
         if ticks.newest is None and state.timed:  # the clock begins where this stream is
-            ticks = Ticks(0, Place(cal.grid, state.rows, True, int(state.newest[0])).newest, True)
+            ticks = Ticks.behind(Place(cal.grid, state.rows, True, int(state.newest[0])).newest)
         expected = int(np.asarray(ticks.newest).astype(np.int64)) if ticks.timed else 0
         if state.timed != ticks.timed or int(state.newest[0]) != expected:
             raise TimeOrderError(

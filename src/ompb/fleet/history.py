@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from ompb.calibrator import Calibrator
 from ompb.errors import ShapeError, TimeOrderError
 from ompb.fleet.groups import Group
-from ompb.floor.times import Stamp, shown
-from ompb.live.placing import Place, require_grid
+from ompb.floor.times import shown
+from ompb.live.placing import require_grid
 from ompb.live.ticks import Ticks
 from ompb.rows.inputs import Rows, as_rows_of, as_series, floats
 from ompb.seam.by_id import called, places_of, some_of
@@ -19,7 +20,10 @@ from ompb.seam.sources import calling
 
 
 def as_histories(history: Any, times: Any, ids: Sequence[str], cal: Calibrator) -> dict[int, Rows]:
-    """The rows of series by their places, from an array (S, T, C), a mapping by id or a long frame."""
+    """The rows of series by their places, from an array (S, T, C), a mapping by id or a long frame.
+
+    They have times only where the calibrator has, too.
+    """
     require_grid(times, cal.grid)
     tables = (
         _by_place(history, ids) if isinstance(history, np.ndarray | list | tuple) else as_series(history, "history")
@@ -29,13 +33,14 @@ def as_histories(history: Any, times: Any, ids: Sequence[str], cal: Calibrator) 
     known = {}
     for place, (one, own) in zip(places_of(tables, ids, "history"), tables.items(), strict=True):
         with calling(called(one)):
-            known[place] = as_rows_of(own, "history", cal.names, when[one], cal.grid)
+            rows = as_rows_of(own, "history", cal.names, when[one], cal.grid)
+        known[place] = rows if cal.grid is not None else replace(rows, times=None)
     return known
 
 
-def clock_after(known: Mapping[int, Rows], ids: Sequence[str], cal: Calibrator) -> Ticks:
+def clock_after(known: Mapping[int, Rows], ids: Sequence[str]) -> Ticks:
     """The clock of series that know these rows: their newest is the tick before the first one, if they have times."""
-    ends = {place: _end(rows, cal) for place, rows in known.items()}
+    ends = {place: None if rows.times is None else rows.times[-1] for place, rows in known.items()}
     first, *others = ends
     for other in others:
         if ends[other] != ends[first]:
@@ -44,8 +49,7 @@ def clock_after(known: Mapping[int, Rows], ids: Sequence[str], cal: Calibrator) 
                 f"histories end at different times: {one}, and {another}; the series of a fleet share a clock. Bring "
                 "all of them up to the same time, with rows of NaN where some are missing."
             )
-    newest = ends[first]
-    return Ticks() if newest is None else Ticks(0, newest, True)
+    return Ticks() if ends[first] is None else Ticks.behind(ends[first])
 
 
 def with_history(groups: Sequence[Group], known: Mapping[int, Rows]) -> tuple[Group, ...]:
@@ -61,9 +65,8 @@ def with_history(groups: Sequence[Group], known: Mapping[int, Rows]) -> tuple[Gr
 
 def _with_rows(group: Group, known: Mapping[int, Rows]) -> Group:
     own = [known[place] for place in group.places.tolist()]
-    values, stamps = np.stack([rows.values for rows in own]), own[0].times
-    timed = stamps is not None and group.cohort.cal.grid is not None
-    return group._replace(state=group.cohort.remembering(group.state, values, stamps if timed else None))
+    values = np.stack([rows.values for rows in own])
+    return group._replace(state=group.cohort.remembering(group.state, values, own[0].times))
 
 
 def _by_place(history: Any, ids: Sequence[str]) -> dict[str, Any]:
@@ -76,12 +79,5 @@ def _by_place(history: Any, ids: Sequence[str]) -> dict[str, Any]:
     return dict(zip(ids, array, strict=True))
 
 
-def _end(rows: Rows, cal: Calibrator) -> Stamp | None:
-    """The time of the newest row, if there are times."""
-    if rows.times is None or cal.grid is None:
-        return None
-    return Place(cal.grid, 0, True, int(rows.times[-1].astype(np.int64))).newest
-
-
-def _told(end: Stamp | None) -> str:
+def _told(end: Any) -> str:
     return "has none" if end is None else f"ends at {shown(end)}"

@@ -20,6 +20,11 @@ class Ticks(NamedTuple):
     newest: Stamp | None = None  # the newest one
     timed: bool = False  # whether it is a time of the calibrators' grid, else a whole number
 
+    @classmethod
+    def behind(cls, newest: Any) -> Ticks:
+        """None closed yet; the first one follows this time."""
+        return cls(0, _one(newest), True)
+
     def after(self, at: Any, grid: Grid | None) -> Ticks | None:
         """With the next tick, which is meant by None; None for one that has been closed.
 

@@ -77,9 +77,7 @@ class Reader:
         """
         xp = namespace(windows.residual)
         chorus = self.mixture.speak(states, windows.seen)
-        errors = xp.empty_like(chorus.corrections)  # (N, K, n, H)
-        errors[...] = windows.residual[:, None]  # first, as NumPy takes far longer to repeat it while it subtracts
-        errors -= chorus.corrections
+        errors = windows.residual[:, None] - chorus.corrections  # (N, K, n, H)
         statistics = pair_statistics(errors, chorus.leverage, self.channels)
         errors *= errors  # nobody needs them any more, and there are many
         squared = dot(errors, windows.weight[:, None])  # (N, K, n)
