@@ -218,7 +218,7 @@ def test_a_memory_that_is_too_long_after_writing_is_cut_as_a_whole() -> None:
     bank.memory.mul_(30)
     direction, before = bank.memory[0].clone(), frobenius(bank.memory[0])
     bank.address.copy_(bank.memory[0].sum(dim=1)[None])
-    bank._recall(0)
+    bank._recall(torch.tensor([True]))
     assert before > 1
     assert frobenius(bank.memory[0]) == pytest.approx(1)
     ratios = [float(bank.memory[0][:, k].norm() / direction[:, k].norm()) for k in range(SMALL.slots)]
@@ -289,17 +289,16 @@ def test_pretraining_learns_from_no_outcome_that_reaches_into_the_held_out_ones(
 def test_the_rate_halves_after_each_epoch_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     rates: list[float] = []
 
-    def recording(*given: Any) -> None:
-        rates.extend(
-            group["lr"] for part in given if isinstance(part, torch.optim.AdamW) for group in part.param_groups
-        )
+    def recording(_: FSNet, optimiser: torch.optim.AdamW, *__: torch.Tensor) -> None:
+        rates.append(optimiser.param_groups[0]["lr"])
 
-    monkeypatch.setattr(module, "_epoch", recording)
+    monkeypatch.setattr(module, "_descend", recording)
     windows, outcomes = pairs()
     for halves, expected in ((True, [0.8, 0.4, 0.2, 0.1]), (False, [0.8] * 4)):
         rates.clear()
         optimiser = pretrain(stepped(12), windows, outcomes, FSNetSettings(rate=0.8, epochs=6, halves=halves))
-        assert rates == pytest.approx(expected)  # nothing gets better: the first, and three more
+        batches = len(rates) // 4  # nothing gets better: the first epoch, and three more
+        assert rates == pytest.approx([rate for rate in expected for _ in range(batches)])
         assert optimiser.param_groups[0]["lr"] == pytest.approx(expected[-1])
 
 

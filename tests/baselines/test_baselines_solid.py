@@ -174,7 +174,8 @@ def test_missing_cells_are_left_out_of_each_sample(world: World) -> None:
     rows, model, present, near = world.stream.copy(), double(world), CONTEXT + 80, [CONTEXT, CONTEXT + 30, CONTEXT + 60]
     outcomes = np.array([outcome_at(rows, k) for k in near])
     outcomes[0, 1, 0] = outcomes[1, :3] = np.nan
-    stepped = Solid.start(world.task(), SMALL).stepped(np.array([window_at(rows, k) for k in near]), outcomes)
+    pairs = (torch.tensor(np.array(some)).float() for some in ([window_at(rows, k) for k in near], outcomes))
+    stepped = Solid.start(world.task(), SMALL).stepped(*pairs)
     wanted = by_hand(model, rows, present, near, RATE, outcomes)
     with torch.no_grad():
         found = torch.func.functional_call(

@@ -19,13 +19,24 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.baselines.network import (
+    adamw,
+    array,
+    batch,
+    known_mse,
+    load_network,
+    needs_network,
+    source_pairs,
+    tensor,
+    trainable,
+)
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.errors import TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.training import own_random_state
 
 
@@ -110,6 +121,11 @@ class Dsof:
     memory: deque[Pair]
     recent: deque[Past] = field(default_factory=deque)  # newest first, as far as the fast stream looks back
 
+    def __post_init__(self) -> None:
+        self._slow, self._teach = Routine(self.slow), Routine(self._taught)
+        self._fast = {back: Routine(partial(self.fast, back)) for back in self.settings.steps_back}
+        self._correct = Routine(self._corrected)
+
     @classmethod
     def start(cls, task: Task, settings: DsofSettings) -> Dsof:
         """Load the teacher and pre-train the student on the source."""
@@ -122,9 +138,9 @@ class Dsof:
             settings,
             teacher,
             student,
-            AdamW(trainable(teacher), lr=settings.teacher_rate, amsgrad=True),
-            AdamW(student.parameters(), lr=settings.student_rate, amsgrad=True),
-            AdamW(student.parameters(), lr=settings.fast_rate, amsgrad=True),
+            adamw(trainable(teacher), settings.teacher_rate, amsgrad=True),
+            adamw(student.parameters(), settings.student_rate, amsgrad=True),
+            adamw(student.parameters(), settings.fast_rate, amsgrad=True),
             rng,
             Pairs(task.horizon),
             deque(maxlen=settings.memory),
@@ -137,17 +153,25 @@ class Dsof:
         self.memory.extend(self.pairs.completed(snapshot))
         if len(self.memory) >= self.settings.batch:
             drawn = self.rng.choice(len(self.memory), self.settings.batch, replace=False)
-            self.slow(*batch([self.memory[place] for place in drawn], like))
+            self._slow(*batch([self.memory[place] for place in drawn], like))
         self.recent.appendleft(Past(tensor(snapshot.window, like), tensor(snapshot.row, like)))
         backs = [back for back in self.settings.steps_back if back < len(self.recent)]
         windows = torch.stack([self.recent[back].window for back in (0, *backs)])
+        forecasts = self._teach(windows)
+        for place, back in enumerate(backs, start=1):
+            rows = torch.stack([self.recent[age].row for age in reversed(range(back))])  # (k, C)
+            self._fast[back](rows, windows[place, None], forecasts[place, None], forecasts[0])
+        return Prediction(array(self._correct(windows[:1], forecasts[:1])[0]))
+
+    def _taught(self, windows: Tensor) -> Tensor:
         with torch.no_grad():
             forecasts: Tensor = self.teacher(windows)
-        for place, back in enumerate(backs, start=1):
-            self.fast(back, windows[place, None], forecasts[place, None], forecasts[0])
+        return forecasts
+
+    def _corrected(self, windows: Tensor, forecasts: Tensor) -> Tensor:
         with torch.no_grad():
-            forecast = forecasts[0] + self.student(windows[:1], forecasts[:1])[0]
-        return Prediction(array(forecast))
+            corrected: Tensor = forecasts + self.student(windows, forecasts)
+        return corrected
 
     def slow(self, windows: Tensor, outcomes: Tensor) -> None:
         """One step of teacher and student on matured windows (n, context, C) and outcomes (n, H, C)."""
@@ -160,16 +184,15 @@ class Dsof:
         self.teacher_optimiser.step()
         self.student_optimiser.step()
 
-    def fast(self, back: int, windows: Tensor, forecasts: Tensor, newest: Tensor) -> None:
+    def fast(self, back: int, rows: Tensor, windows: Tensor, forecasts: Tensor, newest: Tensor) -> None:
         r"""One step of the student on the window k = ``back`` rows ago, (1, context, C) with f of it, (1, H, C).
 
-        The k rows that have come since are its first targets, the teacher's newest forecast (H, C) stands in for the
-        rest:
+        The k rows (k, C) that have come since are its first targets, the teacher's newest forecast (H, C) stands in
+        for the rest:
 
         .. math:: \tilde Y_{t-k} = [x_{t-k+1}, \dots, x_t;\ \bar f(X_t)_{1..H-k}], \qquad
            \mathrm{weight}_j = 0.9^{\max(0,\, j - k)}
         """
-        rows = torch.stack([self.recent[age].row for age in reversed(range(back))])  # (k, C)
         target = torch.cat([rows, newest[: len(newest) - back]])  # (H, C)
         root = self.root_weights(back, newest)[:, None]
         corrected = (forecasts + self.student(windows, forecasts))[0]
@@ -190,7 +213,7 @@ def pretrained(task: Task, settings: DsofSettings, rng: np.random.Generator) -> 
     """
     with own_random_state(task.seed, torch.device("cpu")):
         student = Student(task.context, task.horizon, settings.width).to(task.device)
-    optimiser = AdamW(student.parameters(), lr=settings.student_offline_rate, amsgrad=True)
+    optimiser = adamw(student.parameters(), settings.student_offline_rate, amsgrad=True)
     count = len(task.source_base)
     held_out = int(settings.held_out * count)
     learnt = count - held_out - task.horizon  # their outcomes end before the first held-out one begins

@@ -175,16 +175,15 @@ class AdaptiveConvs(nn.Module):
         self.fast.lerp_(gradient, 1 - self.settings.fast)
         controlled = self.controlled()
         self.address.lerp_(controlled.flatten(1), 1 - self.settings.fast)
-        self.own.fill_(1.0)
-        self.recalled.zero_()
         if online:
-            turned = functional.cosine_similarity(self.fast, self.slow, dim=1) < self.settings.turn
-            for place in turned.nonzero().flatten().tolist():
-                self._recall(place)
+            self._recall(functional.cosine_similarity(self.fast, self.slow, dim=1) < self.settings.turn)
+        else:
+            self.own.fill_(1.0)
+            self.recalled.zero_()
         self.factors.copy_(self._blended(controlled))
 
-    def _recall(self, place: int) -> None:
-        r"""Read the memory of one convolution, then write to the slots that were read.
+    def _recall(self, turned: Tensor) -> None:
+        r"""Read the memories of convolutions that have turned (n,), then write to the slots that were read.
 
         .. math:: a = \mathrm{softmax}(q M / 0.5), \quad r = \sum_{k ∈ \text{top } 2} a_k M_k, \quad
                   u ← .75 u + .25 r, \quad M_k ← .75 M_k + .25\, a_k r
@@ -193,14 +192,16 @@ class AdaptiveConvs(nn.Module):
         *numbers* of the slots in place of their attention, which is taken for a slip. A memory begins at random, with
         length 1.
         """
-        keep, memory = self.settings.keep, self.memory[place]  # (inputs * factors, slots)
-        attention = torch.softmax(self.address[place] @ memory / self.settings.temperature, dim=0)
-        strength, chosen = attention.topk(self.settings.read)
-        read = memory[:, chosen] @ strength
-        memory[:, chosen] = keep * memory[:, chosen] + (1 - keep) * torch.outer(read, strength)
-        memory.copy_(_at_most_unit(memory))
-        self.own[place] = keep
-        self.recalled[place] = (1 - keep) * read.view_as(self.recalled[place])
+        keep, turned = self.settings.keep, turned[:, None, None]
+        attention = torch.softmax(self.address[:, None] @ self.memory / self.settings.temperature, dim=2)
+        strength, chosen = attention.topk(self.settings.read)  # (n, 1, read)
+        places = chosen.expand(-1, self.memory.shape[1], -1)
+        slots = self.memory.gather(2, places)  # (n, inputs * factors, read)
+        read = (slots * strength).sum(dim=2, keepdim=True)
+        written = self.memory.scatter(2, places, keep * slots + (1 - keep) * read * strength)
+        self.memory.copy_(torch.where(turned, _at_most_unit(written), self.memory))
+        self.own.copy_(torch.where(turned, keep, 1.0))
+        self.recalled.copy_(torch.where(turned, (1 - keep) * read.view_as(self.recalled), 0.0))
 
 
 class FSNet(nn.Module):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ompb.baselines.fsnet import FSNet, FSNetSettings
-from ompb.baselines.network import known_mse
+from ompb.baselines.network import adamw, known_mse
 from ompb.errors import ForecasterError, TooShortError
+from ompb.forecasters.torch.routine import Routine
 
 EVALUATION_BATCH = 256  # windows forecast at once where nothing is trained
 
@@ -41,11 +43,16 @@ def pretrain(model: FSNet, windows: Tensor, outcomes: Tensor, settings: FSNetSet
             f"{len(windows)} source windows are too few to hold out {settings.held_out:.0%} at a horizon of "
             f"{outcomes.shape[1]}; pass a longer source."
         )
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, fused=True)
+    optimiser = adamw(model.parameters(), settings.rate)
+    descend = Routine(partial(_descend, model, optimiser))
     best, kept, waited = math.inf, _state(model, optimiser), 0
     for epoch in range(settings.epochs):
-        set_rate(optimiser, settings.rate_of(epoch))
-        _epoch(model, windows[:seen], outcomes[:seen], optimiser, settings.batch)
+        if settings.rate_of(epoch) != optimiser.param_groups[0]["lr"]:
+            set_rate(optimiser, settings.rate_of(epoch))
+            descend.forget()
+        model.train()
+        for places in parts(torch.randperm(seen), settings.batch):  # every window once, in random order
+            descend(windows[places], outcomes[places])
         loss = known_mse(in_bulk(model, windows[held:]), outcomes[held:]).item()
         waited = 0 if loss < best else waited + 1
         if loss < best:
@@ -71,12 +78,10 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate
 
 
-def _epoch(model: FSNet, windows: Tensor, outcomes: Tensor, optimiser: torch.optim.Optimizer, size: int) -> None:
-    """Visit every window once, in random order."""
-    model.train()
-    for places in parts(torch.randperm(len(windows)), size):
-        loss = known_mse(model(windows[places]), outcomes[places])
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        model.refresh(online=False)
+def _descend(model: FSNet, optimiser: torch.optim.Optimizer, windows: Tensor, outcomes: Tensor) -> None:
+    """One step, of which the model's controllers are told."""
+    loss = known_mse(model(windows), outcomes)
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    model.refresh(online=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from ompb.bench.contract import Conditions, Pair, Task
 from ompb.errors import OptionError
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.trained import TrainedForecaster
 from ompb.rows.windows import sliding
 from ompb.types import Floats
@@ -42,6 +44,18 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
+def adam(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Adam:
+    """Adam in one kernel, which on a GPU can be recorded."""
+    moved = list(parameters)
+    return torch.optim.Adam(moved, lr=rate, fused=True, capturable=moved[0].is_cuda)
+
+
+def adamw(parameters: Iterable[nn.Parameter], rate: float, *, amsgrad: bool = False) -> torch.optim.AdamW:
+    """The same of AdamW; its weight decay is its own."""
+    moved = list(parameters)
+    return torch.optim.AdamW(moved, lr=rate, amsgrad=amsgrad, fused=True, capturable=moved[0].is_cuda)
+
+
 def tensor(values: Floats | Sequence[Floats], like: Tensor) -> Tensor:
     """Values in the type and on the device of a tensor."""
     # Copied, since rows of a stream are read-only, which torch warns of.
@@ -61,10 +75,23 @@ def known_mse(forecast: Tensor, outcome: Tensor) -> Tensor:
     return squares.sum() / known.sum().clamp(min=1)
 
 
-def forecast(model: nn.Module, window: Floats) -> Floats:
-    """The forecast (H, C) of a model for one window (context, C)."""
-    with torch.inference_mode():
-        return array(model(tensor(window, next(model.parameters()))[None])[0])
+@dataclass(eq=False)
+class Forecasts:
+    """What a model, as it is by then, forecasts."""
+
+    model: nn.Module
+
+    def __post_init__(self) -> None:
+        self._forward = Routine(self._forecast)
+
+    def __call__(self, window: Floats) -> Floats:
+        """The forecast (H, C) of a window (context, C)."""
+        return array(self._forward(tensor(window, next(self.model.parameters()))[None])[0])
+
+    def _forecast(self, windows: Tensor) -> Tensor:
+        with torch.no_grad():
+            forecasts: Tensor = self.model(windows)
+        return forecasts
 
 
 def array(values: Tensor) -> Floats:

@@ -13,14 +13,25 @@ from torch import Tensor, nn
 
 from ompb.baselines.fsnet import FSNet, FSNetSettings
 from ompb.baselines.fsnet_training import in_bulk, parts, pretrain, set_rate
-from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, source_pairs, tensor, trainable
+from ompb.baselines.network import (
+    adam,
+    adamw,
+    array,
+    batch,
+    known_mse,
+    load_network,
+    needs_network,
+    source_pairs,
+    tensor,
+    trainable,
+)
 from ompb.baselines.options import with_options
-from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
+from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone, probability
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.training import own_random_state
-from ompb.types import Floats
 
 LongTerm: TypeAlias = Literal["adam", "exponentiated"]
 
@@ -92,15 +103,15 @@ class Weights:
             nn.Dropout(dropout),
             nn.Linear(hidden, 1),
         ).to(device)
-        self.network_optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.weight_rate, fused=True)
+        self.network_optimiser = adam(self.network.parameters(), settings.weight_rate)
         self.long = nn.Parameter(torch.zeros(channels, device=device))  # w, (C,)
-        self.long_optimiser = torch.optim.Adam([self.long], lr=settings.weight_rate)
-        self.start()
+        self.long_optimiser = adam([self.long], settings.weight_rate)
+        self.short = torch.zeros_like(self.long.data)  # b, (C,): of the newest pair
 
     def start(self) -> None:
         """Trust both alike, in the long and in the short term; what the network and both optimisers know stays."""
         self.long.data.zero_()
-        self.short = torch.zeros_like(self.long.data)  # b, (C,): of the newest pair
+        self.short.zero_()
 
     def learn(self, first: Tensor, second: Tensor, outcome: Tensor) -> None:
         """Take in forecasts and outcomes (B, H, C): first the short term, under the long-term logit as it was."""
@@ -120,7 +131,7 @@ class Weights:
         seen = torch.cat([share * first, (1 - share) * second, shown], dim=1)  # (B, 3H, C)
         short: Tensor = self.network(seen.transpose(1, 2))[..., 0]  # (B, C)
         _descend(self.network_optimiser, known_mse(mixture(first, second, long + short), outcome))
-        self.short = short.detach()[-1]
+        self.short.copy_(short.detach()[-1])
 
     def _learn_long(self, first: Tensor, second: Tensor, outcome: Tensor) -> None:
         r"""Move w, leaving b aside: by a step of Adam on the error of its mixture, or by exponentiated gradient.
@@ -160,6 +171,9 @@ class OneNet:
     optimisers: tuple[torch.optim.Optimizer, torch.optim.Optimizer]  # of the backbone and of FSNet
     pairs: Pairs
 
+    def __post_init__(self) -> None:
+        self._descend, self._forward = Routine(self._learn), Routine(self._forecast)
+
     @classmethod
     def start(cls, task: Task, settings: OneNetSettings) -> OneNet:
         """Train FSNet and then the weights on the source; the backbone comes trained."""
@@ -175,10 +189,9 @@ class OneNet:
             weights = Weights(task.horizon, channels, settings, like.device)
             forecasts = tensor(np.array(task.source_base), like), in_bulk(fsnet, windows)
             _train_weights(weights, *forecasts, outcomes)
-        # The weight decay of both is AdamW's own.
-        optimisers = torch.optim.AdamW(trainable(backbone), fused=True), fsnet_optimiser
-        made = cls(settings, backbone, fsnet, weights, optimisers, Pairs(task.horizon))
         left = float(fsnet_optimiser.param_groups[0]["lr"])
+        optimisers = adamw(trainable(backbone), left), fsnet_optimiser
+        made = cls(settings, backbone, fsnet, weights, optimisers, Pairs(task.horizon))
         made.set_rate(left if settings.rate is None else settings.rate)
         return made
 
@@ -193,30 +206,29 @@ class OneNet:
         self.settings = dataclasses.replace(self.settings, rate=rate)
         for optimiser in self.optimisers:
             set_rate(optimiser, rate)
+        self._descend.forget()
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Learn the pairs that are newly complete, then forecast."""
         for pair in self.pairs.completed(snapshot):
             if not np.isnan(pair.outcome).all():  # else an optimiser would move by its momentum alone
-                self._learn(pair)
-        return Prediction(self._forecast(snapshot.window))
+                self._descend(*batch([pair], self.weights.long))
+        return Prediction(array(self._forward(tensor(snapshot.window, self.weights.long)[None])[0]))
 
-    def _learn(self, pair: Pair) -> None:
+    def _learn(self, window: Tensor, outcome: Tensor) -> None:
         r"""One step on both branches, then on the weights under what the branches had forecast before it.
 
         .. math:: \min \lVert y_1 - y \rVert^2 + \lVert y_2 - y \rVert^2
         """
-        window, outcome = batch([pair], self.weights.long)
         first, second = self._branches(window)
         for optimiser, forecast in zip(self.optimisers, (first, second), strict=True):  # which share no weight
             _descend(optimiser, known_mse(forecast, outcome))
         self.fsnet.refresh(online=True)
         self.weights.learn(first.detach(), second.detach(), outcome)
 
-    def _forecast(self, window: Floats) -> Floats:
-        with torch.inference_mode():
-            forecast = self.weights.mix(*self._branches(tensor(window, self.weights.long)[None]))[0]
-        return array(forecast)
+    def _forecast(self, windows: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.weights.mix(*self._branches(windows))
 
     def _branches(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """What the backbone and FSNet forecast of windows (B, context, C): (B, H, C) each."""
@@ -226,9 +238,10 @@ class OneNet:
 def _train_weights(weights: Weights, first: Tensor, second: Tensor, outcomes: Tensor) -> None:
     """Visit every source window in random order, as often as the settings say; then start them for the stream."""
     weights.network.train()
+    learn = Routine(weights.learn)
     for _ in range(weights.settings.weight_epochs):
         for places in parts(torch.randperm(len(outcomes)), weights.settings.batch):
-            weights.learn(first[places], second[places], outcomes[places])
+            learn(first[places], second[places], outcomes[places])
     weights.network.eval()
     weights.start()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 from torch.optim import Adam
 
-from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, tensor
+from ompb.baselines.network import adam, array, batch, known_mse, load_network, needs_network, tensor
 from ompb.baselines.options import with_options
 from ompb.baselines.proactive import ProactiveModel
 from ompb.bench.contract import Conditions, Method, Pairs, Prediction, Snapshot, Task
@@ -26,7 +27,10 @@ from ompb.bench.methods import method
 from ompb.errors import ForecasterError, NotFiniteError, TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.recipes import usable_device
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.training import own_random_state
+
+ANY_RATE = 1e-3  # before `Learner.set_rate`
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,23 @@ class Learner:
     def __init__(self, model: ProactiveModel, context: int, recent: Tensor) -> None:
         self.model, self.context, self.recent = model.eval(), context, recent
         # The moments of the first training are not kept with a network; for wrapped layers they were not used either.
-        self.fast, self.slow = (Adam(parameters, fused=True) for parameters in (model.fast(), model.slow()))
+        self.fast, self.slow = (adam(parameters, ANY_RATE) for parameters in (model.fast(), model.slow()))
+        halves = (self.fast, self.slow), (self.fast,), (self.slow,)
+        self._descents = tuple(Routine(partial(self._descend, some)) for some in halves)
+        self._forward = Routine(self._forecast)
 
     def set_rate(self, rate: float) -> None:
         """Learn at this rate from now on."""
-        for group in (*self.fast.param_groups, *self.slow.param_groups):
+        groups = (*self.fast.param_groups, *self.slow.param_groups)
+        if any(group["lr"] != rate for group in groups):
+            for descend in self._descents:
+                descend.forget()
+        for group in groups:
             group["lr"] = rate
 
     def fit(self, stretches: Tensor) -> None:
         """One offline step of everything on (B, context + horizon, C), which then are the recent ones."""
-        self._descend(stretches, self.fast, self.slow)
+        self._descents[0](stretches, self.recent)
         self.recent = stretches
 
     def learn(self, stretch: Tensor) -> None:
@@ -93,24 +104,27 @@ class Learner:
 
         Cells of the outcome may be NaN: unknown. The concept needs them all; for those the forecast stands in.
         """
-        forecasts = self._descend(stretch, self.fast)
+        forecasts = self._descents[1](stretch, self.recent)
         filled = torch.where(torch.isnan(stretch[:, self.context :]), forecasts, stretch[:, self.context :])
         self.recent = torch.cat([stretch[:, : self.context], filled], dim=1)
 
     def tune(self, stretch: Tensor) -> None:
         """One step of the slow half on (1, context + horizon, C)."""
-        self._descend(stretch, self.slow)
+        self._descents[2](stretch, self.recent)
 
     def forecast(self, windows: Tensor) -> Tensor:
         """Forecasts (B, H, C) of windows (B, context, C)."""
-        with torch.inference_mode():
-            forecasts: Tensor = self.model(windows, self.recent)
+        return self._forward(windows, self.recent)
+
+    def _forecast(self, windows: Tensor, recent: Tensor) -> Tensor:
+        with torch.no_grad():
+            forecasts: Tensor = self.model(windows, recent)
         return forecasts
 
-    def _descend(self, stretches: Tensor, *halves: Adam) -> Tensor:
+    def _descend(self, halves: Sequence[Adam], stretches: Tensor, recent: Tensor) -> Tensor:
         """A step of some parameters; returns the forecast before it."""
         windows, outcomes = stretches.tensor_split([self.context], dim=1)
-        forecasts: Tensor = self.model(windows, self.recent)
+        forecasts: Tensor = self.model(windows, recent)
         moved = [parameter for half in halves for group in half.param_groups for parameter in group["params"]]
         known_mse(forecasts, outcomes).backward(inputs=moved)  # type: ignore[no-untyped-call]
         for half in halves:

@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ompb.baselines.network import batch, forecast, known_mse, load_network, needs_network, trainable
+from ompb.baselines.network import Forecasts, adam, batch, known_mse, load_network, needs_network, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.bench.protocols import Clock
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.routine import Routine
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,6 @@ class Reservoir:
         return Experience(*(torch.stack(parts) for parts in zip(*(self.held[p] for p in places), strict=True)))
 
 
-class Term(NamedTuple):
-    """A part of the loss: the weight of the mean squared error between forecasts of windows and targets."""
-
-    weight: float
-    windows: Tensor  # (n, context, C)
-    targets: Tensor  # (n, H, C)
-
-
 @dataclass(slots=True, eq=False)
 class Replay:
     r"""One Adam step on each pair as its outcome is complete, with remembered ones beside it.
@@ -134,12 +127,17 @@ class Replay:
     optimiser: torch.optim.Adam
     pairs: Pairs
     memory: Reservoir
+    forecast: Forecasts = field(init=False)
+    descend: Routine[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forecast, self.descend = Forecasts(self.model), Routine(self._descend)
 
     @classmethod
     def start(cls, task: Task, settings: ReplaySettings) -> Replay:
         """Before the stream."""
         model = load_network(task)
-        optimiser = torch.optim.Adam(trainable(model), lr=settings.rate, fused=True)
+        optimiser = adam(trainable(model), settings.rate)
         memory = Reservoir(settings.capacity, np.random.default_rng(task.seed))
         return cls(settings, model, optimiser, Pairs(task.horizon), memory)
 
@@ -148,31 +146,38 @@ class Replay:
         for pair in self.pairs.completed(snapshot):
             if not np.isnan(pair.outcome).all():  # else Adam would still move, by its moments alone
                 self._learn(pair)
-        return Prediction(forecast(self.model, snapshot.window))
+        return Prediction(self.forecast(snapshot.window))
 
     def _learn(self, pair: Pair) -> None:
         windows, outcomes = batch([pair], like=next(self.model.parameters()))
-        terms = [Term(1.0, windows, outcomes), *self._replayed()]
+        output = self.descend(windows, outcomes, *self._replayed())
+        if self.settings.remembers:
+            self.memory.offer(Experience(windows[0], outcomes[0], output))
+
+    def _descend(self, *drawn: Tensor) -> Tensor:
+        """A step on windows (n, context, C) and targets (n, H, C), then more of both; the first forecast (H, C)."""
+        windows, targets = drawn[::2], drawn[1::2]
         # One pass for all terms: the network treats windows apart from each other.
-        forecasts = self.model(torch.cat([term.windows for term in terms])).split([len(term.windows) for term in terms])
-        losses = [term.weight * known_mse(part, term.targets) for term, part in zip(terms, forecasts, strict=True)]
+        forecasts: tuple[Tensor, ...] = self.model(torch.cat(windows)).split([len(some) for some in windows])
+        weights = (1.0, *(weight for weight in (self.settings.label_weight, self.settings.output_weight) if weight))
+        errors = map(known_mse, forecasts, targets)
+        losses = [weight * error for weight, error in zip(weights, errors, strict=False)]  # at first nothing is drawn
         self.optimiser.zero_grad(set_to_none=True)
         torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        if self.settings.remembers:
-            # A copy of its own, not a view that would keep the whole pass.
-            self.memory.offer(Experience(windows[0], outcomes[0], forecasts[0][0].detach().clone()))
+        # A copy of its own, not a view that would keep the whole pass.
+        return forecasts[0][0].detach().clone()
 
-    def _replayed(self) -> list[Term]:
-        """The terms with a weight, each with a draw of its own; none before anything is remembered."""
-        settings, terms = self.settings, list[Term]()
+    def _replayed(self) -> list[Tensor]:
+        """Windows and targets of the terms with a weight, each with a draw of its own; none before any is held."""
+        settings, drawn = self.settings, list[Tensor]()
         if self.memory.held and settings.label_weight:
             past = self.memory.draw(settings.drawn)
-            terms.append(Term(settings.label_weight, past.window, past.outcome))
+            drawn += [past.window, past.outcome]
         if self.memory.held and settings.output_weight:
             past = self.memory.draw(settings.drawn)
-            terms.append(Term(settings.output_weight, past.window, past.output))
-        return terms
+            drawn += [past.window, past.output]
+        return drawn
 
 
 def _published(task: Task, settings: ReplaySettings, options: Mapping[str, Any]) -> Replay:

@@ -8,7 +8,7 @@ Shen, "Proactive Model Adaptation Against Concept Drift for Online Time Series F
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ompb.baselines.network import (
+    Forecasts,
+    adam,
     array,
-    forecast,
     known_mse,
     load_forecaster,
     load_network,
@@ -34,6 +35,7 @@ from ompb.bench.methods import method
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.routine import Routine
 from ompb.types import Floats
 
 BINS = 50  # of the published detector's histograms
@@ -127,6 +129,11 @@ class Solid:
     model: Backbone  # changed in the last layer only, and only where steps are kept
     last_layer: dict[str, nn.Parameter]
     pool: Pool
+    forecast: Forecasts = field(init=False)
+    forecast_stepped: Routine[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forecast, self.forecast_stepped = Forecasts(self.model), Routine(self._forecast_stepped)
 
     @classmethod
     def start(cls, task: Task, settings: SolidSettings) -> Solid:
@@ -147,24 +154,29 @@ class Solid:
     def set_rate(self, rate: float) -> None:
         """Step at this rate from now on."""
         self.settings = dataclasses.replace(self.settings, rate=rate).on(self.rate / self.settings.factor)
+        self.forecast_stepped.forget()
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Retrieve, step the last layer, forecast with it."""
         retrieved = self.pool.take_in_and_retrieve(snapshot)
         if retrieved is None:
-            return Prediction(forecast(self.model, snapshot.window) if self.settings.keeps else snapshot.base)
-        stepped = self.stepped(*retrieved)
-        if self.settings.keeps:
-            with torch.no_grad():
+            return Prediction(self.forecast(snapshot.window) if self.settings.keeps else snapshot.base)
+        tensors = (self._tensor(values) for values in (*retrieved, snapshot.window[None]))
+        return Prediction(array(self.forecast_stepped(*tensors)[0]))
+
+    def _forecast_stepped(self, windows: Tensor, outcomes: Tensor, newest: Tensor) -> Tensor:
+        """The forecast (1, H, C) of the newest window, (1, context, C), by theta'."""
+        stepped = self.stepped(windows, outcomes)
+        with torch.no_grad():
+            if self.settings.keeps:
                 for name, weights in stepped.items():
                     self.last_layer[name].copy_(weights)
-        with torch.inference_mode():
-            mean: Tensor = functional_call(self.model, stepped, self._tensor(snapshot.window[None]))[0]
-        return Prediction(array(mean))
+            forecasts: Tensor = functional_call(self.model, stepped, newest)
+        return forecasts
 
-    def stepped(self, windows: Floats, outcomes: Floats) -> dict[str, Tensor]:
+    def stepped(self, windows: Tensor, outcomes: Tensor) -> dict[str, Tensor]:
         """The last layer theta', by name, after the step on pairs (n, context, C) and (n, H, C)."""
-        loss = summed_mse(self.model(self._tensor(windows)), self._tensor(outcomes))
+        loss = summed_mse(self.model(windows), outcomes)
         gradients = torch.autograd.grad(loss, list(self.last_layer.values()))
         return {
             name: weights.detach() - self.rate * gradient
@@ -190,26 +202,30 @@ class SolidPlusPlus:
     model: Backbone
     optimiser: torch.optim.Adam
     pool: Pool
+    forecast: Forecasts = field(init=False)
+    descend: Routine[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forecast, self.descend = Forecasts(self.model), Routine(self._descend)
 
     @classmethod
     def start(cls, task: Task, settings: SolidPlusPlusSettings) -> SolidPlusPlus:
         """Before the stream."""
         model = load_network(task)
-        optimiser = torch.optim.Adam(trainable(model), lr=settings.rate, fused=True)
+        optimiser = adam(trainable(model), settings.rate)
         return cls(settings, model, optimiser, Pool.start(task, settings))
 
     def step(self, snapshot: Snapshot) -> Prediction:
         """Retrieve, train if any pair qualifies, forecast."""
         retrieved = self.pool.take_in_and_retrieve(snapshot)
         if retrieved is not None:
-            self._learn(*retrieved)
-        return Prediction(forecast(self.model, snapshot.window))
+            like = next(self.model.parameters())
+            self.descend(*(tensor(values, like) for values in retrieved))
+        return Prediction(self.forecast(snapshot.window))
 
-    def _learn(self, windows: Floats, outcomes: Floats) -> None:
-        like = next(self.model.parameters())
+    def _descend(self, windows: Tensor, outcomes: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        loss = known_mse(self.model(tensor(windows, like)), tensor(outcomes, like))
-        loss.backward()  # type: ignore[no-untyped-call]
+        known_mse(self.model(windows), outcomes).backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
 
 

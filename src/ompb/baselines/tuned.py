@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.baselines.network import forecast, load_network, needs_network
+from ompb.baselines.network import Forecasts, load_network, needs_network
 from ompb.baselines.onenet import OneNet, OneNetSettings
 from ompb.baselines.options import with_options
 from ompb.baselines.proceed import Proceed, ProceedSettings, published_unfit
@@ -73,9 +73,9 @@ class Rehearsal:
         """The same with a level that moves so far at the origin half-way, and what the network forecasts of it."""
         rows, base, half = self.rows.copy(), np.array(self.base), len(self.base) // 2
         rows[task.context - 1 + half :] += level
-        model = load_network(task)
+        forecast = Forecasts(load_network(task))
         for place in range(half, len(base)):
-            base[place] = forecast(model, rows[place : place + task.context])
+            base[place] = forecast(rows[place : place + task.context])
         return Rehearsal(rows, base)
 
     def error(self, rehearsed: Method, task: Task) -> float:

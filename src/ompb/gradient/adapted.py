@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ompb.errors import ShapeError, StaleRowError
 from ompb.forecasters.torch.base import Backbone
+from ompb.forecasters.torch.routine import Routine
 from ompb.gradient.head import as_inputs
 from ompb.gradient.moving import MovingHead, finite
 from ompb.gradient.objective import Terms, WindowRisk
@@ -47,6 +48,7 @@ class OnlineAdaptedHead:
             raise ShapeError(f"replay has shape {tuple(self._replay.shape)}; pass the replay windows, {expected}.")
         self._ring = torch.empty((source.settings.ring, *expected[1:]), device=device)
         self._seen = 0
+        self._learn, self._forward = Routine(self._step), Routine(self._inputs)
 
     @property
     def gate(self) -> float:
@@ -59,7 +61,8 @@ class OnlineAdaptedHead:
         self._ring[self._seen % len(self._ring)] = rows
         self._seen += 1
         with torch.no_grad():
-            return self._moving.forecast(self._inputs(rows[None]))
+            inputs = self._forward(rows[None])
+        return self._moving.forecast(inputs)
 
     def learn(self, window: ArrayLike, outcome: ArrayLike) -> Terms:
         """Take J Adam steps on the loss with the outcome (H, C) of a window; returns its terms before them."""
@@ -67,15 +70,15 @@ class OnlineAdaptedHead:
         if self._seen == 0:
             raise StaleRowError("an outcome came before any forecast; call forecast() on the stream's window first.")
         windows = torch.cat([self._replay, self._ring[: self._seen], rows[None]])
-        terms = [self._step(windows, target) for _ in range(self._moving.looks)]
+        terms = [self._learn(self._moving.noise(), windows, target) for _ in range(self._moving.looks)]
         return terms[0]
 
-    def _step(self, windows: Tensor, target: Tensor) -> Terms:
+    def _step(self, noise: Tensor, windows: Tensor, target: Tensor) -> Terms:
         """One step on the replay windows, the ring and, last, the window whose outcome is the target."""
         inputs = self._inputs(windows)  # (C, m + n + 1, H + 1)
         risk = WindowRisk(inputs[:, : len(self._replay)], self._outcomes)
         objective = replace(self._moving.objective, risk=risk)
-        return self._moving.step(objective, inputs[:, :-1].square(), inputs[:, -1:], target)
+        return self._moving.step(objective, noise, inputs[:, :-1].square(), inputs[:, -1:], target)
 
     def _inputs(self, windows: Tensor) -> Tensor:
         return as_inputs(self._backbone(windows))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ompb.errors import DtypeError, NotFiniteError, ShapeError
+from ompb.forecasters.torch.routine import Routine
 from ompb.gradient.head import Head
 from ompb.gradient.objective import Objective, Terms
 from ompb.gradient.settings import PaperPreset
@@ -30,7 +31,9 @@ class MovingHead:
     ) -> None:
         self.settings = settings
         self._head, self._device = head.copy(), inputs.device
-        self._adam = torch.optim.Adam([*self._head.parameters(), *beside], lr=settings.online_rate, fused=True)
+        moved = [*self._head.parameters(), *beside]
+        self._adam = torch.optim.Adam(moved, lr=settings.online_rate, fused=True, capturable=inputs.is_cuda)
+        self._law = Routine(self._forecast)
         self._shape = inputs.shape[2] - 1, inputs.shape[0]
         self._generator = torch.Generator(self._device).manual_seed(settings.seed)
         tau_d = None if settings.disagreement_scale == "auto" else float(settings.disagreement_scale)
@@ -57,20 +60,27 @@ class MovingHead:
 
     def forecast(self, inputs: Tensor) -> tuple[Floats, Floats]:
         """Mean and standard deviation, each (H, C), for the inputs (C, 1, H + 1) of a window."""
+        mean, sd = self._law(inputs)
+        return _array(mean), _array(sd)
+
+    def _forecast(self, inputs: Tensor) -> tuple[Tensor, ...]:
         with torch.no_grad():
             law = self._head.law()
             mean, variance = law.forecast(inputs)[:, 0], law.output_variance(inputs.square())[:, 0]
-            sd = (variance + self._residual_variance).sqrt()
-        return _array(mean), _array(sd)
+            return mean, (variance + self._residual_variance).sqrt()
 
     @property
     def looks(self) -> int:
         """How often the loss of an outcome is read: once for each step, and once if there are none."""
         return max(1, self.settings.steps)
 
-    def step(self, objective: Objective, probes: Tensor, inputs: Tensor, outcome: Tensor) -> Terms:
+    def noise(self) -> Tensor:
+        """What the forecasts of a step are drawn with, (K, C, H)."""
+        return self._noise(self.settings.draws)
+
+    def step(self, objective: Objective, noise: Tensor, probes: Tensor, inputs: Tensor, outcome: Tensor) -> Terms:
         """One Adam step, if any are to be taken; returns the terms before it. See `Objective.terms` for the shapes."""
-        terms = objective.terms(self._head, probes, self._noise(self.settings.draws), inputs, outcome)
+        terms = objective.terms(self._head, probes, noise, inputs, outcome)
         if self.settings.steps:
             self._adam.zero_grad()
             loss = terms.loss if self.settings.certified else terms.supervised

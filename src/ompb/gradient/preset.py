@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from ompb.errors import ShapeError, StaleRowError
 from ompb.forecasters.torch.recipes import usable_device
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.training import Progress
 from ompb.gradient.head import Head, as_inputs
 from ompb.gradient.moving import MovingHead, finite
@@ -68,7 +70,8 @@ class OnlineGradientHead:
     """The head on a stream: forecast a window, learn a labelled one, in whatever order the protocol allows."""
 
     def __init__(self, source: GradientHead) -> None:
-        self._moving = MovingHead(source.head, source.inputs, source.outcomes, source.settings)
+        moving = self._moving = MovingHead(source.head, source.inputs, source.outcomes, source.settings)
+        self._step = Routine(partial(moving.step, moving.objective))
         channels, _, size = source.inputs.shape
         self._ring = torch.empty((channels, source.settings.ring, size), device=source.inputs.device)  # squared inputs
         self._seen = 0
@@ -97,7 +100,7 @@ class OnlineGradientHead:
         if self._seen == 0:
             raise StaleRowError("an outcome came before any forecast; call forecast() on the stream's window first.")
         probes = torch.cat([moving.objective.squares, self._ring[:, : self._seen]], dim=1)
-        terms = [moving.step(moving.objective, probes, inputs, target) for _ in range(moving.looks)]
+        terms = [self._step(moving.noise(), probes, inputs, target) for _ in range(moving.looks)]
         return terms[0]
 
 
@@ -111,20 +114,25 @@ def _train(
 ) -> tuple[float, ...]:
     """Adam over all windows once an epoch, in random order; returns the mean loss of each epoch."""
     windows = inputs.shape[1]
-    adam = torch.optim.Adam(head.parameters(), lr=settings.offline_rate, fused=True)
+    adam = torch.optim.Adam(head.parameters(), lr=settings.offline_rate, fused=True, capturable=inputs.is_cuda)
+
+    def descend(inputs: Tensor, outcomes: Tensor) -> Tensor:
+        law = head.law()
+        error = (outcomes - law.forecast(inputs)).square().mean()
+        loss = error + (law.kl() + head.gate_penalty()) / windows
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        return loss.detach()
+
+    step = Routine(descend)
     cuts = list(range(settings.batch, windows, settings.batch))  # the last batch may be smaller
     losses = []
     for epoch in range(settings.epochs):
         total = torch.zeros((), device=inputs.device)
         batches = torch.randperm(windows, generator=generator).to(inputs.device).tensor_split(cuts)
         for done, batch in enumerate(batches, start=epoch * len(batches) + 1):
-            law = head.law()
-            error = (outcomes[:, batch] - law.forecast(inputs[:, batch])).square().mean()
-            loss = error + (law.kl() + head.gate_penalty()) / windows
-            adam.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            adam.step()
-            total += loss.detach() * len(batch)
+            total += step(inputs[:, batch], outcomes[:, batch]) * len(batch)
             if progress is not None:
                 progress(done, settings.epochs * len(batches))
         losses.append(total.item() / windows)

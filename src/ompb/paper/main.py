@@ -59,9 +59,9 @@ def wanted(table: str, scope: Scope) -> list[Cell]:
     core = (*references(dataset), PRESET)
     return [
         *cells(where, HONEST, (*core, OMPB), seeds(scope)),
-        *cells(where, HONEST, (*rivals(scope), *retrained(scope))),
+        *(cell for spot in where for cell in cells([spot], HONEST, (*rivals(scope, spot), *retrained(scope, spot)))),
         *cells(where, ONE_STEP, core, seeds(scope)),
-        *cells(where, ONE_STEP, rivals(scope, ONE_STEP)),
+        *(cell for spot in where for cell in cells([spot], ONE_STEP, rivals(scope, spot, ONE_STEP))),
     ]
 
 

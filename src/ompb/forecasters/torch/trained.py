@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from ompb.floor.files import PathLike, replacing
 from ompb.forecasters.torch.backbones import blank, configure
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
+from ompb.forecasters.torch.routine import Routine
 from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
@@ -80,11 +82,19 @@ class TrainedForecaster:
         block = 1 if device.type == "cpu" else ACCELERATOR_BLOCK
         forecasts = np.empty((len(rows), size.horizon, size.channels))
         self.model.eval()
-        with torch.inference_mode():
-            for first in range(0, len(rows), block):
-                part: Tensor = self.model(scaled[first : first + block].to(device))  # (block, horizon, C)
-                forecasts[first : first + block] = part.cpu().numpy()
+        for first in range(0, len(rows), block):
+            part = self._forward(scaled[first : first + block].to(device))  # (block, horizon, C)
+            forecasts[first : first + block] = part.cpu().numpy()
         return self.scaler.restore(forecasts)
+
+    @cached_property
+    def _forward(self) -> Routine[Tensor]:
+        return Routine(self._forecast)
+
+    def _forecast(self, windows: Tensor) -> Tensor:
+        with torch.inference_mode():
+            forecasts: Tensor = self.model(windows)
+        return forecasts
 
     def save(self, path: PathLike) -> None:
         """Write one .safetensors file, whole or not at all."""

@@ -22,6 +22,7 @@ from ompb.floor.names import counted
 from ompb.forecasters.torch.backbones import blank, build
 from ompb.forecasters.torch.base import Backbone, BackboneConfig
 from ompb.forecasters.torch.recipes import TrainingConfig, usable_device
+from ompb.forecasters.torch.routine import Routine
 from ompb.forecasters.torch.trained import Header, TrainedForecaster, describe, read, write
 from ompb.rows.inputs import as_rows
 from ompb.rows.scaler import Scaler
@@ -147,9 +148,11 @@ class _Run:
     def __post_init__(self) -> None:
         self.model.to(self.device)
         trainable = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        on_gpu = self.device.type == "cuda"
         self.optimiser = torch.optim.Adam(
-            trainable, lr=self.training.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=self.device.type == "cuda"
+            trainable, lr=self.training.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=on_gpu, capturable=on_gpu
         )
+        self.step = Routine(self._step)
 
     def is_over(self) -> bool:
         """Whether all epochs are done, or patience is at its end."""
@@ -166,7 +169,7 @@ class _Run:
         shuffled = self._batches(starts[torch.randperm(len(starts))])
         total = torch.zeros((), device=self.device)
         for done, batch in enumerate(shuffled, start=len(self.losses) * len(shuffled) + 1):
-            total += self._step(stretches[batch]) * len(batch)
+            total += self.step(stretches[batch]) * len(batch)
             if progress is not None:
                 progress(done, self.training.epochs * len(shuffled))
         loss = float(total) / len(starts)
