@@ -28,6 +28,7 @@ from ompb.forecasters.torch import TrainedForecaster, train_again
 from ompb.rows.scaler import Scaler
 from ompb.rows.windows import Origins
 from ompb.seam.query import Forecaster, Query
+from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Floats
 
@@ -132,7 +133,28 @@ class RetrainedUnderHead:
     def _calibrated(self) -> Calibrator:
         renewal, sizes = self.renewal, self.renewal.forecaster.config
         known = OnEitherSide(renewal.forecaster, len(renewal.source))
-        return Calibrator.fit(known, renewal.known(), context=sizes.context, horizon=sizes.horizon, season=self.season)
+        share = certificate_share(len(renewal.source), len(renewal.rows), sizes.context + sizes.horizon)
+        return Calibrator.fit(
+            known,
+            renewal.known(),
+            context=sizes.context,
+            horizon=sizes.horizon,
+            season=self.season,
+            certificate_share=share,
+        )
+
+
+def certificate_share(source: int, stream: int, span: int) -> float:
+    """The share of source, seam and stream to keep for the certificate: the usual one, or more if it has no window.
+
+    The seam may leave it none of ``span`` rows, the stream being too short for one.
+
+    >>> certificate_share(source=500, stream=52, span=96) * 553  # the stream, the seam, and a window before it
+    149.0
+    """
+    rows, usual = source + 1 + stream, Settings().certificate_share
+    has_window = stream >= span or round(usual * rows) - stream - 1 >= span
+    return usual if has_window else (stream + 1 + span) / rows
 
 
 @dataclass(frozen=True, eq=False)
