@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from ompb.baselines.network import source_pairs
 from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
@@ -34,8 +36,8 @@ class Paper:
         """Learn what has become complete, then forecast."""
         for pair in self.pairs.completed(snapshot):
             terms = self.head.learn(pair.base, pair.outcome)
-            values = terms.bound, terms.risk, terms.gamma, terms.mismatch
-            self.signals = {name: value.item() for name, value in zip(SIGNALS, values, strict=True)}
+            values = torch.stack((terms.bound, terms.risk, terms.gamma, terms.mismatch)).tolist()
+            self.signals = dict(zip(SIGNALS, values, strict=True))
         return Prediction(*self.head.forecast(snapshot.base), signals=self.signals)
 
 

@@ -60,14 +60,15 @@ class MovingHead:
 
     def forecast(self, inputs: Tensor) -> tuple[Floats, Floats]:
         """Mean and standard deviation, each (H, C), for the inputs (C, 1, H + 1) of a window."""
-        mean, sd = self._law(inputs)
-        return _array(mean), _array(sd)
+        mean, sd = self._law(inputs).mT.double().cpu().numpy()
+        return mean, sd
 
-    def _forecast(self, inputs: Tensor) -> tuple[Tensor, ...]:
+    def _forecast(self, inputs: Tensor) -> Tensor:
+        """Both as one, (2, C, H)."""
         with torch.no_grad():
             law = self._head.law()
             mean, variance = law.forecast(inputs)[:, 0], law.output_variance(inputs.square())[:, 0]
-            return mean, (variance + self._residual_variance).sqrt()
+            return torch.stack([mean, (variance + self._residual_variance).sqrt()])
 
     @property
     def looks(self) -> int:
@@ -112,8 +113,3 @@ def finite(values: ArrayLike, name: str, device: torch.device) -> Tensor:
     if not np.isfinite(array).all():
         raise NotFiniteError(f"{name} is missing or infinite somewhere; this head needs every value of a window.")
     return torch.from_numpy(array).to(device)
-
-
-def _array(by_channel: Tensor) -> Floats:
-    """(C, H) as an (H, C) array in float64."""
-    return by_channel.T.double().cpu().numpy()
