@@ -148,7 +148,7 @@ class Online:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
         ledger, members = state.ledger, state.members
         taught = self._taught(state, *ledger.page_places(row), values)
-        ledger.keep(row, taught.parts, taught.known)
+        ledger = ledger.keep(row, self.patience, taught.parts, taught.known)
         if self.learns:
             members = self.mixture.learn(members, row, taught.residual, taught.observed)
         return OnlineState(
@@ -196,10 +196,9 @@ class Online:
         xp = namespace(values)
         if newest - row > self.patience:
             return self.guard.judge_late(None, stood, values), state
-        page = state.ledger.late_page(row, newest)
+        missing, page = state.ledger.late_page(row, newest)
         hidden = self.guard.judge_late(page, stood, values)
-        learned = state.ledger.is_learned(row)
-        news = xp.isfinite(values) & ~hidden & ~learned
+        news = xp.isfinite(values) & ~hidden & missing
         labels = self._labels(page, values, news)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
@@ -211,7 +210,7 @@ class Online:
             gate=gate,
             evidence=evidence,
             intervals=self._learn_intervals(state.intervals, page, labels),
-            ledger=state.ledger.with_learned(row, learned | news),
+            ledger=state.ledger.with_learned(row, news),
             realised=self.realised.learn_late(state.realised, row, labels.error, labels.heard.observed),
         )
 

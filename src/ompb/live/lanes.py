@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, namespace, zeros
 from ompb.floor.shapes import Shape
 
 _Value = TypeVar("_Value")
@@ -102,9 +102,11 @@ def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every:
 
 
 def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every: bool) -> Array:
+    if _has(hint, lambda shape: shape.grows):
+        values = _grown(values)
     if any(value.shape[1:] != values[0].shape[1:] for value in values):
         raise UnlikeError(place)
-    if every or _is_by_series(hint):
+    if every or _has(hint, lambda shape: shape.dims.split()[0] in ("N", "S")):
         return change(*values)
     if any(value is not values[0] and bool((value != values[0]).any()) for value in values):
         raise UnlikeError(place)
@@ -129,9 +131,23 @@ def _by_series(array: Array, series: int) -> Array:
     return array.reshape((series, array.shape[0] // series, *array.shape[1:]))
 
 
-def _is_by_series(hint: Any) -> bool:
-    notes = getattr(hint, "__metadata__", ())
-    return any(isinstance(note, Shape) and note.dims.split()[0] in ("N", "S") for note in notes)
+def _grown(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays whose second axes are all as long as the longest."""
+    most = max(int(array.shape[1]) for array in arrays)
+    return [
+        array if array.shape[1] == most else namespace(array).concat([array, _blank(array, most)], axis=1)
+        for array in arrays
+    ]
+
+
+def _blank(array: Array, most: int) -> Array:
+    """The zeros that an array lacks."""
+    return zeros(array, array.shape[0], most - array.shape[1], *array.shape[2:])
+
+
+def _has(hint: Any, what: Callable[[Shape], bool]) -> bool:
+    """Whether something holds for the `Shape` in a hint."""
+    return any(isinstance(note, Shape) and what(note) for note in getattr(hint, "__metadata__", ()))
 
 
 def _inner(hint: Any) -> Any:
