@@ -72,10 +72,11 @@ def mapped(change: Change, *values: _Value, every: bool = False) -> _Value:
     return typing.cast(_Value, _mapped(change, values, "", None, every))
 
 
-def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every: bool) -> Any:
+def _mapped(change: Change, values: Sequence[Any], place: str, shape: Shape | None, every: bool) -> Any:
+    """``shape`` is that of arrays, or of a tuple's."""
     first = values[0]
     kind: Any = type(first)
-    if any(type(value) is not kind for value in values):
+    if len({type(value) for value in values}) > 1:
         raise UnlikeError(place)
     fields = _fields(kind)
     if fields is not None:
@@ -87,13 +88,12 @@ def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every:
     if kind is tuple:
         if any(len(value) != len(first) for value in values):
             raise UnlikeError(place)
-        inner = _inner(hint)
         return tuple(
-            _mapped(change, items, f"{place}[{number}]", inner, every)
+            _mapped(change, items, f"{place}[{number}]", shape, every)
             for number, items in enumerate(zip(*values, strict=True))
         )
     if hasattr(first, "shape"):
-        return _array(change, values, place, hint, every)
+        return _array(change, values, place, shape, every)
     if kind is bool:
         return all(values)
     if any(value != first for value in values):
@@ -101,12 +101,12 @@ def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every:
     return first
 
 
-def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every: bool) -> Array:
-    if _has(hint, lambda shape: shape.grows):
+def _array(change: Change, values: Sequence[Array], place: str, shape: Shape | None, every: bool) -> Array:
+    if shape is not None and shape.grows:
         values = _grown(values)
-    if any(value.shape[1:] != values[0].shape[1:] for value in values):
+    if len({value.shape[1:] for value in values}) > 1:
         raise UnlikeError(place)
-    if every or _has(hint, lambda shape: shape.dims.split()[0] in ("N", "S")):
+    if every or (shape is not None and shape.dims[0] in "NS"):
         return change(*values)
     if any(value is not values[0] and bool((value != values[0]).any()) for value in values):
         raise UnlikeError(place)
@@ -114,8 +114,8 @@ def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every
 
 
 @cache
-def _fields(kind: Any) -> dict[str, Any] | None:
-    """The hints of a value class's fields; None for anything else."""
+def _fields(kind: Any) -> dict[str, Shape | None] | None:
+    """The shapes of the arrays in a value class's fields; None for anything else."""
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind) if field.init]
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -123,7 +123,7 @@ def _fields(kind: Any) -> dict[str, Any] | None:
     else:
         return None
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in names}
+    return {name: _shape(hints[name]) for name in names}
 
 
 def _by_series(array: Array, series: int) -> Array:
@@ -145,17 +145,11 @@ def _blank(array: Array, most: int) -> Array:
     return zeros(array, array.shape[0], most - array.shape[1], *array.shape[2:])
 
 
-def _has(hint: Any, what: Callable[[Shape], bool]) -> bool:
-    """Whether something holds for the `Shape` in a hint."""
-    return any(isinstance(note, Shape) and what(note) for note in getattr(hint, "__metadata__", ()))
-
-
-def _inner(hint: Any) -> Any:
-    """What a hint says of a tuple's items."""
+def _shape(hint: Any) -> Shape | None:
+    """What a hint says of an array, or of a tuple's items."""
+    found = (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Shape))
     arguments = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Annotated:
-        return _inner(arguments[0])
-    return arguments[0] if arguments else None
+    return next(found, _shape(arguments[0]) if arguments else None)
 
 
 def _below(place: str, name: str) -> str:
