@@ -9,7 +9,8 @@ every row that may come late.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -61,11 +62,13 @@ class Holes:
         holes = self._sized(row, patience, known)
         if has_all(known):
             return holes
-        xp, lanes = namespace(known), _unknown(known)
+        xp, rows, lanes = namespace(known), holes.rows, _lanes(known)
+        if type(known) is np.ndarray:  # only those that have a hole
+            rows, known, parts = rows[lanes], known[lanes], tuple(part[lanes] for part in parts)
+        place, page = xp.argmin(rows, axis=1), [part.reshape((part.shape[0], -1)) for part in parts]
         rows = xp.asarray(holes.rows, copy=True)
-        place = xp.argmin(rows[lanes], axis=1)
-        rows[lanes, place] = (row + 1) * xp.astype(~known[lanes], rows.dtype)
-        holes.pages[lanes, place] = xp.concat([part[lanes].reshape((len(lanes), -1)) for part in parts], axis=1)
+        rows[lanes, place] = ~known * (row + 1)
+        holes.pages[lanes, place] = xp.concat(page, axis=1) if len(page) > 1 else page[0]
         return Holes(rows, holes.pages)
 
     def _sized(self, row: int, patience: int, known: Array) -> Holes:
@@ -97,8 +100,13 @@ class Holes:
         )
 
 
-def _unknown(known: Array) -> Array:
+def _lanes(known: Array) -> Array:
     """The lanes of cells (N,) that are not known; all lanes where to look would mean to wait."""
     if type(known) is np.ndarray:
         return np.flatnonzero(~known)
-    return namespace(known).arange(known.shape[0], device=known.device)
+    return _all(namespace(known), int(known.shape[0]), known.device)
+
+
+@lru_cache(maxsize=64)
+def _all(xp: Any, lanes: int, device: Any) -> Array:
+    return xp.arange(lanes, device=device)

@@ -74,17 +74,18 @@ def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array
 @fused
 def absorbed(
     mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
 
-    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H).
+    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H). Beside
+    them, which lanes have any label: (N,).
     """
     leads = int(mean.shape[2])
     forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
     after = scaled(vectors_from(gains, place, leads), innovation)
     after += mean
-    return forecast, after
+    return forecast, after, dot(observed, observed) > 0
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -192,12 +193,12 @@ class Recursion:
             return state
         xp = namespace(residual)
         place = place_of(row - 1, row - 1)
-        forecast, mean = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
+        forecast, mean, known = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
         if (refills := self._refills(state, row)) is not None:
             places, pulls = refills
             pulled = mean[:, :, places, :, None]  # a view, of columns
             pulled -= xp.matmul(pulls, pulled - self.source[:, None, places, :, None])
-        imputed = state.imputed.after(row, self.patience, dot(observed, observed) > 0, forecast)
+        imputed = state.imputed.after(row, self.patience, known, forecast)
         return Posterior(mean, state.root, state.phi, state.gains, state.pulls, imputed, state.first)
 
     def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
