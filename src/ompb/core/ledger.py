@@ -106,12 +106,15 @@ class Ledger(NamedTuple):
         """Whether every lead has a width of its own."""
         return int(self.width.shape[1]) == 0
 
-    def issue(self, origin: int, base: Array, mean: Array, precision: Array, width: Width, tallied: Array) -> Ledger:
-        """Enter what was said, each (N, H), to dead places until it is taken, and the tally of it."""
-        xp, terms = namespace(mean), width.stacked()
-        parts = [base[:, None], mean[:, None], precision[:, None]]
-        self.ahead[:, :, self._places(origin)] = xp.concat([*parts, terms] if self.by_lead else parts, axis=1)
-        return self._after(origin, terms[..., 0], tallied)
+    def entry(self, base: Array, mean: Array, precision: Array, width: Width) -> tuple[Array, Array]:
+        """What enters the ledger of what was said, each (N, H): the parts (N, parts, H) and its width (N, W)."""
+        terms, parts = width.stacked(), [base[:, None], mean[:, None], precision[:, None]]
+        return namespace(mean).concat([*parts, terms] if self.by_lead else parts, axis=1), terms[..., 0]
+
+    def issue(self, origin: int, parts: Array, terms: Array, tallied: Array) -> Ledger:
+        """Enter what was said, to dead places until it is taken, and the tally of it."""
+        self.ahead[:, :, self._places(origin)] = parts
+        return self._after(origin, terms, tallied)
 
     def pass_over(self, origin: int) -> Ledger:
         """No forecast was issued at this origin."""

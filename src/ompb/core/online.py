@@ -24,7 +24,8 @@ from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import Heard, IntervalRule, IntervalState, Matured
 from ompb.core.ledger import Ledger, Page, Width
-from ompb.core.mixture import Chorus, Mixture, States
+from ompb.core.members.contract import Speech
+from ompb.core.mixture import Mixture, States, joined
 from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
 
@@ -77,7 +78,8 @@ class Mixed(NamedTuple):
     weights: Array  # of the voices: (N, K)
     mean: Array  # (N, H)
     sd: Array  # (N, H)
-    precision: Array  # (N, H)
+    parts: Array  # what enters the ledger, see `Ledger.entry`
+    terms: Array
     width: Width
     expected_error: Array  # (N,)
     tallied: Array  # see `ompb.core.tally`
@@ -231,10 +233,10 @@ class Online:
         # rows beyond those given tell nobody anything, and a number that no longer grows makes no new program
         known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
         seen = self._seen(rows, base, (known,))
-        chorus, members = self.mixture.issue(state.members, origin, seen)
+        speeches, members = self.mixture.issue(state.members, origin, seen)
         usual = None if self.novelty is None else self.novelty.usual_with(known)
-        mixed = self._mixed(state, origin, base, chorus, usual, spreads)
-        ledger = state.ledger.issue(origin, base, mixed.mean, mixed.precision, mixed.width, mixed.tallied)
+        mixed = self._mixed(state, origin, base, speeches, usual, spreads)
+        ledger = state.ledger.issue(origin, mixed.parts, mixed.terms, mixed.tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, mixed.weights, mixed.statistics)
@@ -278,11 +280,12 @@ class Online:
         state: OnlineState,
         origin: int,
         base: Array,
-        chorus: Chorus,
+        speeches: tuple[Speech, ...],
         usual: Array | None,
         spreads: Array | None,
     ) -> Mixed:
-        """The forecast of one window, from base forecasts (N, H) and what the voices say; ``usual`` is s (N,)."""
+        """The forecast of one window, from base forecasts (N, H) and what the members say; ``usual`` is s (N,)."""
+        chorus = joined(speeches)
         corrections, leverages = chorus.corrections[:, :, 0], chorus.leverage[..., 0]  # (N, K, H) and (N, K)
         novelty, against, evidence = self._evidence(state.evidence, origin, corrections, usual)
         by_speed, weights = self.gate.opinion(state.gate, against)
@@ -292,6 +295,7 @@ class Online:
         sd, width = self._spread(state.intervals, dot(weights, leverages), spreads)
         mean = base + correction
         compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
+        parts, terms = state.ledger.entry(base, mean, 1.0 / sd, width)
         return Mixed(
             correction=correction,
             gate=1.0 - weights[:, self.mixture.backbone_place],
@@ -300,7 +304,8 @@ class Online:
             weights=weights,
             mean=mean,
             sd=sd,
-            precision=1.0 / sd,
+            parts=parts,
+            terms=terms,
             width=width,
             expected_error=self.expected.of(state.expected, sd),
             tallied=tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads),
