@@ -193,6 +193,15 @@ def test_late_labels_of_leads_beyond_some_refills_are_as_if_in_time(discounts: t
     np.testing.assert_allclose(late.mean, on_time.mean, rtol=0, atol=1e-10)
 
 
+def test_a_late_row_without_labels_changes_nothing() -> None:
+    bench = Bench(np.random.default_rng(4))
+    for number in range(20):
+        bench.step({0, 1} if number == 17 else set())
+    none = np.zeros((LANES, LEADS))
+    after = bench.rules.absorb_late(bench.posterior, 17, bench.row, none, none)
+    np.testing.assert_array_equal(after.mean, bench.posterior.mean)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_late_label_of_absurd_inputs_stays_finite(dtype: str) -> None:
     rules = Recursion(np.zeros((1, 2, SIZE), dtype=dtype), DISCOUNTS.astype(dtype), 4)

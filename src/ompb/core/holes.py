@@ -59,7 +59,7 @@ class Holes:
 
         They go to places that no call on this state reads, of rows that were late by ``patience`` before this one.
         """
-        holes = self._sized(row, patience, known)
+        holes = self._with_room(row, patience, known)
         if has_all(known):
             return holes
         xp, rows, lanes = namespace(known), holes.rows, _lanes(known)
@@ -71,18 +71,15 @@ class Holes:
         holes.pages[lanes, place] = xp.concat(page, axis=1) if len(page) > 1 else page[0]
         return Holes(rows, holes.pages)
 
-    def _sized(self, row: int, patience: int, known: Array) -> Holes:
+    def _with_room(self, row: int, patience: int, known: Array) -> Holes:
         """With places for the cells (N,) of the newest row that are not known, and not for many more."""
-        most = patience + 2
+        most, live = patience + 2, max(row - patience, 1)  # what is below can no longer come
         if type(known) is not np.ndarray:
             return self._of_places(most)
-        if has_all(known) and row % most:
-            return self
-        live = self.rows >= max(row - patience, 1)
-        needed = int((np.count_nonzero(live, axis=1) + ~known).max())
-        if needed > self.places:
-            return self._of_places(min(needed + needed // 2, most))
-        return self if row % most else self._of_places(needed)
+        holes = self if row % most else self._of_places(int((self.rows >= live).sum(axis=1).max()))
+        if has_all(known) or holes.rows[~known].min(axis=1, initial=live).max() < live:
+            return holes
+        return holes._of_places(min(holes.places + holes.places // 2 + 1, most))
 
     def _of_places(self, places: int) -> Holes:
         """With so many places, those of the newest rows among them."""

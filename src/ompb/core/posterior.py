@@ -33,9 +33,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
-from ompb.core.arrays import Array, at_least, contiguous, dot, namespace, ones_where, scaled, small_product, zeros
+import numpy as np
+
+from ompb.core.arrays import Array, at_least, contiguous, dot, namespace, scaled, small_product, zeros
 from ompb.core.fusing import fused
 from ompb.core.holes import Holes
 from ompb.core.members.contract import MemberState
@@ -86,6 +88,11 @@ def absorbed(
     after = scaled(vectors_from(gains, place, leads), innovation)
     after += mean
     return forecast, after, dot(observed, observed) > 0
+
+
+def told(observed: Array) -> Any:
+    """The lanes with a label, of what is 1 where there is one (N, H); all where to look would mean to wait."""
+    return np.flatnonzero(observed.any(axis=1)) if type(observed) is np.ndarray else slice(None)
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -205,47 +212,50 @@ class Recursion:
         """Labels of an older row arrived while ``newest`` is the newest one: as if they had come on time."""
         if state.first is None:
             return state
+        lanes = told(observed)
         _, imputed = state.imputed.of(row)
-        surprise = (residual[:, None] - imputed.reshape((*state.mean.shape[:3],))) * observed[:, None]
-        phi = vectors_from(state.phi, place_of(row - 1, newest), self.leads)[:, None]
-        gain = self.discounts[:, None, None] ** (newest - row) * self._then(state, newest, phi)
+        imputed = imputed[lanes].reshape((-1, *state.mean.shape[1:3]))
+        surprise = (residual[lanes][:, None] - imputed) * observed[lanes][:, None]
+        phi = vectors_from(state.phi, place_of(row - 1, newest), self.leads)[lanes][:, None]
+        gain = self.discounts[:, None, None] ** (newest - row) * self._then(state, lanes, newest, phi)
         share = at_least(dot(gain, phi), 1.0)  # what of its surprise an origin's own forecast takes over: less than 1
-        return replace(state, mean=state.mean + gain * (surprise / share)[..., None])
+        mean = namespace(gain).asarray(state.mean, copy=True)
+        mean[lanes] += gain * (surprise / share)[..., None]
+        return replace(state, mean=mean)
 
-    def _then(self, state: Posterior, newest: int, vectors: Array) -> Array:
-        """P after origin newest - h, times a vector x_h: (N, M, H, F) for vectors (N, 1, H, F)."""
+    def _then(self, state: Posterior, lanes: Any, newest: int, vectors: Array) -> Array:
+        """P after origin newest - h of n lanes, times a vector x_h: (n, M, H, F) for vectors (n, 1, H, F)."""
         assert state.first is not None  # else nothing has been taken in
         xp = namespace(vectors)
-        gains, phi = (vectors_from(ring, place_of(newest, newest), self.leads) for ring in (state.gains, state.phi))
+        place = place_of(newest, newest)
+        gains, phi = (vectors_from(ring, place, self.leads)[lanes] for ring in (state.gains, state.phi))
         least = float(xp.finfo(gains.dtype).eps)
         grown = gains / at_least(1 - dot(gains, phi[:, None]), least)[..., None]  # (1 + q) g
-        covariance, products, place = state.covariance, [], 0
+        root = state.root[lanes]
+        covariance, products, place = xp.matmul(root, root.mT), [], 0
         count = (newest - state.first) % REFILL_EVERY  # origins after the newest refill
         while True:
             part = slice(place, place + count)
-            some, more = gains[:, :, part], grown[:, :, part]
-            products.append(self._back(covariance, some, more, vectors[:, :, part]))
+            covariance, some = self._back(covariance, gains[:, :, part], grown[:, :, part], vectors[:, :, part])
+            products.append(some)
             place += count
             if place >= self.leads:
                 return xp.concat(products, axis=2)
-            covariance, count = self._emptied(self._all_back(covariance, some, more)), REFILL_EVERY
+            covariance, count = self._emptied(covariance), REFILL_EVERY
 
-    def _back(self, covariance: Array, gains: Array, grown: Array, vectors: Array) -> Array:
-        r"""P_{n-h} x_h over origins n, n - 1, ... without a refill, of which g and (1 + q) g are given: (N, M, h, F).
+    def _back(self, covariance: Array, gains: Array, grown: Array, vectors: Array) -> tuple[Array, Array]:
+        r"""P before the last of n origins without a refill, whose g and (1 + q) g are given, newest first.
 
-        .. math:: P_{n-h} = \lambda^h P_n + \sum_{a<h} \lambda^{h-a} (1 + q_{n-a})\, g_{n-a} g_{n-a}^T
+        .. math:: P_{n-h} = \lambda^h \Bigl( P_n + \sum_{a<h} \lambda^{-a} (1 + q_{n-a})\, g_{n-a} g_{n-a}^T \Bigr)
+
+        And all P_{n-h} x_h: (N, M, n, F).
         """
-        xp, rate = namespace(vectors), self.discounts[:, None, None]
-        leads = xp.arange(1, vectors.shape[2] + 1, dtype=gains.dtype, device=gains.device)[:, None]
-        ages = leads - leads.mT + 1  # h - a
-        along = xp.matmul(vectors, gains.mT) * (rate ** at_least(ages, 0.0) * ones_where(ages > 0, gains))
-        return rate**leads * xp.matmul(vectors, covariance) + xp.matmul(along, grown)
-
-    def _all_back(self, covariance: Array, gains: Array, grown: Array) -> Array:
-        """The same P before the last of them, (N, M, F, F)."""
-        xp, rate, count = namespace(gains), self.discounts[:, None, None], int(gains.shape[2])
-        ages = xp.arange(count, 0, -1, dtype=gains.dtype, device=gains.device)
-        return rate**count * covariance + xp.matmul(gains.mT * rate**ages, grown)
+        xp, rate, count = namespace(vectors), self.discounts[:, None, None], int(vectors.shape[2])
+        ages = xp.arange(count, dtype=gains.dtype, device=gains.device)[:, None]
+        grown = grown * rate**-ages
+        along = xp.tril(xp.matmul(vectors, gains.mT))
+        products = rate ** (ages + 1) * (xp.matmul(vectors, covariance) + xp.matmul(along, grown))
+        return rate**count * (covariance + xp.matmul(gains.mT, grown)), products
 
     def _moved_on(self, state: Posterior, origin: int, root: Array, phi: Array, gains: Array) -> Posterior:
         """The state after an origin, with the source's word put back where that is due."""
