@@ -60,9 +60,19 @@ def weights() -> list[str]:
     """Kilobytes of a series by horizon and type of numbers, one column for each patience."""
     lines = []
     for horizon, dtype in itertools.product(HORIZONS, DTYPES):
-        fleets = (ompb.Fleet(fitted(horizon, patience=rows)[0], None, ["one"], dtype=dtype) for rows in PATIENCE)
-        lines.append(f"| {horizon} | {dtype} | " + " | ".join(f"{kilobytes(fleet):.0f}" for fleet in fleets) + " |")
+        cells = [span(horizon, dtype, rows) for rows in PATIENCE]
+        lines.append(f"| {horizon} | {dtype} | {' | '.join(cells)} |")
     return lines
+
+
+def span(horizon: int, dtype: str, patience: int) -> str:
+    """Kilobytes of a series of which all rows come in time, and the most there can be."""
+    cal, forecaster = fitted(horizon, patience=patience)
+    fleet = ompb.Fleet(cal, forecaster, ["one"], dtype=dtype)
+    most = kilobytes(fleet)  # a fresh fleet has places for all that may be missing
+    for tick, row in enumerate(load(CONTEXT + 2 * (patience + 2), 1, seed=1)):
+        fleet.step(row[None], at=tick)
+    return f"{kilobytes(fleet):.0f} to {most:.0f}"
 
 
 def page(found: list[Measured], horizon: int, weighed: list[str]) -> str:
@@ -91,7 +101,9 @@ Made by `python benchmarks/fleet_sizes.py --out results/fleet-cost.md`.
 |---|---|---|---|---|---|
 {chr(10).join(here)}
 
-What a series weighs is what its outcomes may still be late for, and how many leads wait for theirs. KB in memory:
+What a series weighs is how many leads wait for their outcomes, the features of origins whose outcomes may be late, and
+a page for each row that has not come. KB in memory, from all rows in time to every row missing that may still come; all
+series of a shard have as many pages as the one that lacks the most rows:
 
 | horizon | numbers | {" | ".join(f"patience {rows}" for rows in PATIENCE)} |
 |---|---|{"---|" * len(PATIENCE)}

@@ -164,6 +164,57 @@ def test_late_labels_make_up_for_their_holes() -> None:
     np.testing.assert_array_equal(late.posterior.covariance, on_time.posterior.covariance)
 
 
+@pytest.mark.parametrize("discounts", [(0.9, 1.0), (0.8, 0.999)])
+@pytest.mark.parametrize("seed", range(3))
+def test_late_labels_of_leads_beyond_some_refills_are_as_if_in_time(discounts: tuple[float, ...], seed: int) -> None:
+    """Leads longer than two refills apart, labels late by nearly as much, and origins without a forecast."""
+    rng = np.random.default_rng(seed)
+    leads, patience, rows = 2 * REFILL_EVERY + 9, 50, 5 * REFILL_EVERY
+    rules = Recursion(rng.normal(size=(2, leads, SIZE)), np.asarray(discounts), patience)
+    on_time, late = rules.start(), rules.start()
+    due: dict[int, list[tuple[int, Floats]]] = {}
+    for row in range(rows):
+        residual, comes = rng.normal(size=(2, leads)), rng.random((2, 1)) < 0.8
+        spoken = np.asarray([float(row - lead >= 4) for lead in range(1, leads + 1)]) * np.ones((2, 1))
+        on_time = rules.absorb(on_time, row, residual * spoken, spoken)
+        late = rules.absorb(late, row, residual * spoken * comes, spoken * comes)
+        phi = rng.normal(size=(2, SIZE))
+        if row < 4 or rng.random() < 0.1:
+            on_time, late = rules.pass_over(on_time, row), rules.pass_over(late, row)
+        else:
+            *_, on_time = rules.take_in(on_time, row, phi)
+            *_, late = rules.take_in(late, row, phi)
+        if not comes.all():
+            observed = spoken * ~comes
+            when = min(row + int(rng.integers(0, patience + 1)), rows - 1)
+            due.setdefault(when, []).append((row, residual * observed))
+        for older, labels in due.pop(row, []):
+            late = rules.absorb_late(late, older, row, labels, np.asarray(labels != 0, dtype=float))
+    np.testing.assert_allclose(late.mean, on_time.mean, rtol=0, atol=1e-10)
+
+
+def test_a_late_row_without_labels_changes_nothing() -> None:
+    bench = Bench(np.random.default_rng(4))
+    for number in range(20):
+        bench.step({0, 1} if number == 17 else set())
+    none = np.zeros((LANES, LEADS))
+    after = bench.rules.absorb_late(bench.posterior, 17, bench.row, none, none)
+    np.testing.assert_array_equal(after.mean, bench.posterior.mean)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_late_label_of_absurd_inputs_stays_finite(dtype: str) -> None:
+    rules = Recursion(np.zeros((1, 2, SIZE), dtype=dtype), DISCOUNTS.astype(dtype), 4)
+    state = rules.start()
+    none, label = np.zeros((1, 2), dtype=dtype), np.ones((1, 2), dtype=dtype)
+    for row in range(12):
+        state = rules.absorb(state, row, none, none if row == 9 else label)
+        *_, state = rules.take_in(state, row, np.full((1, SIZE), 1e12 if row % 3 else 1.0, dtype=dtype))
+    state = rules.absorb_late(state, 9, 11, label, label)
+    assert np.isfinite(state.mean).all()
+    assert (np.abs(state.mean) < 10).all()
+
+
 def test_shared_covariance_is_the_inverse_of_the_summed_precision() -> None:
     bench = Bench(np.random.default_rng(2))
     for _ in range(40):

@@ -51,12 +51,18 @@ def decode(cls: type[_Value], tree: Any, arrays: Sequence[Array]) -> _Value:
     return typing.cast(_Value, value)
 
 
-def check_alike(value: Any, like: Any, place: str = "") -> None:
-    """Raise `FormatError` unless both have the same classes, lengths, shapes and dtypes throughout."""
+def check_alike(value: Any, like: Any, place: str = "", grows: bool = False) -> None:
+    """Raise `FormatError` unless both have the same classes, lengths, shapes and dtypes throughout.
+
+    An array that ``grows`` may have a shorter second axis.
+    """
+    if grows and value.shape[1] < like.shape[1]:
+        like = like[:, : value.shape[1]]
     if _form(value) != _form(like):
         raise FormatError(f"{place or 'it'} is {_form(value)}; expected: {_form(like)}")
-    for (there, part), (_, model) in zip(_parts(value, place), _parts(like, place), strict=True):
-        check_alike(part, model, there)
+    for (there, part, hint), (_, model, _) in zip(_parts(value, place), _parts(like, place), strict=True):
+        notes = getattr(hint, "__metadata__", ())
+        check_alike(part, model, there, any(isinstance(note, Shape) and note.grows for note in notes))
 
 
 def _form(value: Any) -> str:
@@ -68,12 +74,12 @@ def _form(value: Any) -> str:
     return f"a tuple of {len(value)}" if isinstance(value, tuple) else "a single value"
 
 
-def _parts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """What a value is made of, each part with its place."""
+def _parts(value: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """What a value is made of, each part with its place and its hint, which items of a tuple have not."""
     if _is_record(type(value)):
-        yield from ((_below(place, name), getattr(value, name)) for name in _hints(type(value)))
+        yield from ((_below(place, name), getattr(value, name), hint) for name, hint in _hints(type(value)).items())
     elif isinstance(value, tuple):
-        yield from ((f"{place}[{number}]", item) for number, item in enumerate(value))
+        yield from ((f"{place}[{number}]", item, None) for number, item in enumerate(value))
 
 
 def _node(value: Any, arrays: list[Array], place: str) -> Any:
@@ -88,7 +94,7 @@ def _node(value: Any, arrays: list[Array], place: str) -> Any:
         fields = {name: _node(getattr(value, name), arrays, _below(place, name)) for name in _hints(type(value))}
         return {"is": _tag(type(value)), **fields} if isinstance(value, Tagged) else fields
     if isinstance(value, tuple):
-        return [_node(item, arrays, there) for there, item in _parts(value, place)]
+        return [_node(item, arrays, there) for there, item, _ in _parts(value, place)]
     if value is None or type(value) in (bool, int, float, str):
         return value
     raise TypeError(

@@ -99,7 +99,8 @@ class Guard:
     def judge_late(self, page: Page | None, stood: Array, values: Array) -> Array:
         """Which cells (N,) of an older row to hide, by the newest forecast on its page, else by what stood there (N,).
 
-        Late cells are few, so none is believed for its company.
+        So it is for a cell that is known and comes again: no page of it is kept. Late cells are few, so none is
+        believed for its company.
         """
         xp = namespace(values)
         if self.is_off:

@@ -6,8 +6,8 @@ for h rows, so h + 1 places are enough for it, one of them dead: origin k takes 
 .. math:: \textstyle\sum_{j<h} (j + 1) + \bigl(k \bmod (h + 1)\bigr)
 
 and nothing is kept that has been revealed. There are the base forecast, the issued mean and its precision; what the
-voices said of a row is kept as the sums that the gate compares (`ompb.core.tally`). Of the pages of the last
-``patience`` rows the same remains for cells that come late. A cell is learned once.
+voices said of a row is kept as the sums that the gate compares (`ompb.core.tally`). Of past rows it all remains for
+``patience`` rows where a cell has not come (`ompb.core.holes`). So a cell is learned once: then there is no hole.
 
 States are values: a method that changes one returns the next. Large buffers are shared between a state and the next,
 which writes only to *dead places*: those that no call on the earlier state can read. So an earlier state stays good
@@ -21,6 +21,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ompb.core import tally
 from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.holes import Holes
 from ompb.core.intervals import LEVELS
 from ompb.core.rings import SLACK, place_of, push, vectors_from
 from ompb.floor.shapes import Shape
@@ -75,10 +76,8 @@ class Ledger(NamedTuple):
 
     ahead: Annotated[Array, Shape("N parts T")]  # base, mean and precision, and a width where every lead has its own
     tally: Annotated[Array, Shape("N compared H")]  # see `ompb.core.tally`
-    late: Annotated[Array, Shape("N late parts H")]  # the same parts of past rows; a ring
-    sums: Annotated[Array, Shape("N late compared")]  # their tallies; a ring
+    late: Holes  # the same parts of past rows, and their tallies
     width: Annotated[Array, Shape("N W D", least=0)]  # by origin, a ring; W = 0 where leads have their own
-    learned: Annotated[Array, Shape("N late", dtype="bool")]  # cells that have been learned; by row, a ring
 
     @classmethod
     def empty(cls, like: Array, compared: int, patience: int, by_lead: bool = False) -> Ledger:
@@ -87,16 +86,14 @@ class Ledger(NamedTuple):
         ``by_lead``: every lead has a width of its own.
         """
         lanes, horizon = like.shape
-        rows = patience + 2  # the row to come, those it is late by, and a dead one
         own = TERMS if by_lead else 0
         blank = tally.empty(like, compared)
+        page = (PARTS + own) * horizon + int(blank.shape[1])
         return cls(
             ahead=zeros(like, lanes, PARTS + own, horizon * (horizon + 3) // 2),
             tally=blank,
-            late=zeros(like, lanes, rows, PARTS + own, horizon),
-            sums=zeros(like, lanes, rows, blank.shape[1]),
-            width=zeros(like, lanes, TERMS - own, horizon + patience + 1 + SLACK),
-            learned=zeros(like, lanes, rows) > 0,
+            late=Holes.none(like, page, patience),
+            width=zeros(like, lanes, TERMS - own, horizon + patience + SLACK),
         )
 
     @property
@@ -109,12 +106,15 @@ class Ledger(NamedTuple):
         """Whether every lead has a width of its own."""
         return int(self.width.shape[1]) == 0
 
-    def issue(self, origin: int, base: Array, mean: Array, precision: Array, width: Width, tallied: Array) -> Ledger:
-        """Enter what was said, each (N, H), to dead places until it is taken, and the tally of it."""
-        xp, terms = namespace(mean), width.stacked()
-        parts = [base[:, None], mean[:, None], precision[:, None]]
-        self.ahead[:, :, self._places(origin)] = xp.concat([*parts, terms] if self.by_lead else parts, axis=1)
-        return self._after(origin, terms[..., 0], tallied)
+    def entry(self, base: Array, mean: Array, precision: Array, width: Width) -> tuple[Array, Array]:
+        """What enters the ledger of what was said, each (N, H): the parts (N, parts, H) and its width (N, W)."""
+        terms, parts = width.stacked(), [base[:, None], mean[:, None], precision[:, None]]
+        return namespace(mean).concat([*parts, terms] if self.by_lead else parts, axis=1), terms[..., 0]
+
+    def issue(self, origin: int, parts: Array, terms: Array, tallied: Array) -> Ledger:
+        """Enter what was said, to dead places until it is taken, and the tally of it."""
+        self.ahead[:, :, self._places(origin)] = parts
+        return self._after(origin, terms, tallied)
 
     def pass_over(self, origin: int) -> Ledger:
         """No forecast was issued at this origin."""
@@ -130,30 +130,26 @@ class Ledger(NamedTuple):
         """All that was said of a row to come, from its places."""
         return self._page(namespace(self.ahead).take(self.ahead, places, axis=2), self.tally[:, :, 0], place)
 
-    def keep(self, row: int, parts: Array, learned: Array) -> None:
-        """Keep what cells of the newest row need that come late, and which (N,) have not: to dead places."""
-        place = row % int(self.late.shape[1])
-        self.late[:, place], self.sums[:, place], self.learned[:, place] = parts, self.tally[:, :, 0], learned
+    def keep(self, row: int, patience: int, parts: Array, known: Array) -> Ledger:
+        """Keep what cells (N,) of the newest row need that are not known and may come late."""
+        late = self.late.after(row, patience, known, parts, self.tally[:, :, 0])
+        return Ledger(self.ahead, self.tally, late, self.width)
 
-    def late_page(self, row: int, newest: int) -> Page:
-        """What was said of a row that is ``newest - row`` rows old: views."""
-        place = row % int(self.late.shape[1])
-        return self._page(self.late[:, place], self.sums[:, place], place_of(row - 1, newest))
-
-    def is_learned(self, row: int) -> Array:
-        """Which cells (N,) of a row that has arrived have been learned."""
-        return self.learned[:, row % int(self.learned.shape[1])]
+    def late_page(self, row: int, newest: int) -> tuple[Array, Page]:
+        """Which cells (N,) of a row that is ``newest - row`` rows old have not come, and what was said of them."""
+        missing, pages = self.late.of(row)
+        sums = int(self.tally.shape[1])
+        parts = pages[:, :-sums].reshape((len(missing), -1, self.horizon))
+        return missing, self._page(parts, pages[:, -sums:], place_of(row - 1, newest))
 
     def with_learned(self, row: int, cells: Array) -> Ledger:
-        """The cells (N,) of an older row that are learned from now on."""
-        learned = namespace(cells).asarray(self.learned, copy=True)
-        learned[:, row % int(self.learned.shape[1])] = cells
-        return Ledger(self.ahead, self.tally, self.late, self.sums, self.width, learned)
+        """Once cells (N,) of an older row are learned."""
+        return Ledger(self.ahead, self.tally, self.late.without(row, cells), self.width)
 
     def _after(self, origin: int, terms: Array | float, tallied: Array) -> Ledger:
         """The ledger after an origin of these terms (N, W)."""
         width = self.width if self.by_lead else push(self.width.mT, origin, terms).mT
-        return Ledger(self.ahead, tallied, self.late, self.sums, width, self.learned)
+        return Ledger(self.ahead, tallied, self.late, width)
 
     def _page(self, parts: Array, sums: Array, place: int) -> Page:
         """Of the parts (N, parts, H) of a row; where all leads share a width, its newest origin has that place."""

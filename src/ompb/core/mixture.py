@@ -5,7 +5,7 @@ A member is one class in one file of `ompb.core.members`; it joins by being impo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -113,16 +113,16 @@ class Mixture:
 
     def speak(self, states: States, seen: tuple[Array, ...]) -> Chorus:
         """What all voices say of n windows."""
-        return _joined([m.speak(state, one) for m, state, one in zip(self.members, states, seen, strict=True)])
+        return joined([m.speak(state, one) for m, state, one in zip(self.members, states, seen, strict=True)])
 
-    def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[Chorus, States]:
-        """What all voices say of the window of a new origin, and their states after it."""
+    def issue(self, states: States, origin: int, seen: tuple[Array, ...]) -> tuple[tuple[Speech, ...], States]:
+        """What each member says of the window of a new origin, to be `joined`, and the states after it."""
         parts, after = [], []
         for member, state, one in zip(self.members, states, seen, strict=True):
             speech, next_state = member.issue(state, origin, one)
             parts.append(speech)
             after.append(next_state)
-        return _joined(parts), tuple(after)
+        return tuple(parts), tuple(after)
 
     def pass_over(self, states: States, origin: int) -> States:
         """The states after an origin without a forecast."""
@@ -151,7 +151,7 @@ class Mixture:
         return tuple(None if state is None else change(member, state) for member, state in pairs)
 
 
-def _joined(parts: list[Speech]) -> Chorus:
+def joined(parts: Sequence[Speech]) -> Chorus:
     """Several members' speech as one, voices in their order."""
     xp = namespace(parts[0].corrections)
     corrections = xp.concat([part.corrections for part in parts], axis=1)

@@ -24,7 +24,8 @@ from ompb.core.gate import Gate, GateState
 from ompb.core.guard import Guard, GuardState
 from ompb.core.intervals import Heard, IntervalRule, IntervalState, Matured
 from ompb.core.ledger import Ledger, Page, Width
-from ompb.core.mixture import Chorus, Mixture, States
+from ompb.core.members.contract import Speech
+from ompb.core.mixture import Mixture, States, joined
 from ompb.core.quantiles import OwnShape
 from ompb.core.warnings import Warnings, WarningState
 
@@ -77,7 +78,8 @@ class Mixed(NamedTuple):
     weights: Array  # of the voices: (N, K)
     mean: Array  # (N, H)
     sd: Array  # (N, H)
-    precision: Array  # (N, H)
+    parts: Array  # what enters the ledger, see `Ledger.entry`
+    terms: Array
     width: Width
     expected_error: Array  # (N,)
     tallied: Array  # see `ompb.core.tally`
@@ -148,7 +150,7 @@ class Online:
         """The newest row has arrived: cells (N,), NaN where missing or not believed by the guard."""
         ledger, members = state.ledger, state.members
         taught = self._taught(state, *ledger.page_places(row), values)
-        ledger.keep(row, taught.parts, taught.known)
+        ledger = ledger.keep(row, self.patience, taught.parts, taught.known)
         if self.learns:
             members = self.mixture.learn(members, row, taught.residual, taught.observed)
         return OnlineState(
@@ -196,10 +198,9 @@ class Online:
         xp = namespace(values)
         if newest - row > self.patience:
             return self.guard.judge_late(None, stood, values), state
-        page = state.ledger.late_page(row, newest)
+        missing, page = state.ledger.late_page(row, newest)
         hidden = self.guard.judge_late(page, stood, values)
-        learned = state.ledger.is_learned(row)
-        news = xp.isfinite(values) & ~hidden & ~learned
+        news = xp.isfinite(values) & ~hidden & missing
         labels = self._labels(page, values, news)
         members, gate, evidence = state.members, state.gate, state.evidence
         if self.learns:
@@ -211,7 +212,7 @@ class Online:
             gate=gate,
             evidence=evidence,
             intervals=self._learn_intervals(state.intervals, page, labels),
-            ledger=state.ledger.with_learned(row, learned | news),
+            ledger=state.ledger.with_learned(row, news),
             realised=self.realised.learn_late(state.realised, row, labels.error, labels.heard.observed),
         )
 
@@ -232,10 +233,10 @@ class Online:
         # rows beyond those given tell nobody anything, and a number that no longer grows makes no new program
         known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
         seen = self._seen(rows, base, (known,))
-        chorus, members = self.mixture.issue(state.members, origin, seen)
+        speeches, members = self.mixture.issue(state.members, origin, seen)
         usual = None if self.novelty is None else self.novelty.usual_with(known)
-        mixed = self._mixed(state, origin, base, chorus, usual, spreads)
-        ledger = state.ledger.issue(origin, base, mixed.mean, mixed.precision, mixed.width, mixed.tallied)
+        mixed = self._mixed(state, origin, base, speeches, usual, spreads)
+        ledger = state.ledger.issue(origin, mixed.parts, mixed.terms, mixed.tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
             reading, certificate = self.certifier.step(certificate, members, mixed.weights, mixed.statistics)
@@ -279,11 +280,12 @@ class Online:
         state: OnlineState,
         origin: int,
         base: Array,
-        chorus: Chorus,
+        speeches: tuple[Speech, ...],
         usual: Array | None,
         spreads: Array | None,
     ) -> Mixed:
-        """The forecast of one window, from base forecasts (N, H) and what the voices say; ``usual`` is s (N,)."""
+        """The forecast of one window, from base forecasts (N, H) and what the members say; ``usual`` is s (N,)."""
+        chorus = joined(speeches)
         corrections, leverages = chorus.corrections[:, :, 0], chorus.leverage[..., 0]  # (N, K, H) and (N, K)
         novelty, against, evidence = self._evidence(state.evidence, origin, corrections, usual)
         by_speed, weights = self.gate.opinion(state.gate, against)
@@ -293,6 +295,7 @@ class Online:
         sd, width = self._spread(state.intervals, dot(weights, leverages), spreads)
         mean = base + correction
         compared = corrections, mixes[:, :-1]  # of the voices, and of the speeds
+        parts, terms = state.ledger.entry(base, mean, 1.0 / sd, width)
         return Mixed(
             correction=correction,
             gate=1.0 - weights[:, self.mixture.backbone_place],
@@ -301,7 +304,8 @@ class Online:
             weights=weights,
             mean=mean,
             sd=sd,
-            precision=1.0 / sd,
+            parts=parts,
+            terms=terms,
             width=width,
             expected_error=self.expected.of(state.expected, sd),
             tallied=tally.issued(state.ledger.tally, base, compared, mean, self.gate.leads),

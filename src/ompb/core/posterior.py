@@ -16,22 +16,30 @@ Gains depend on inputs only: g_k is fixed when origin k issues, and lead h takes
 .. math:: w_h \leftarrow w_h + g_k (r_{k,h} - \phi_k^T w_h),
 
 so all leads share one covariance, shifted in time: O(F^2 + F H) a row. It is kept as a square root, P = S S^T, which no
-rounding error can make indefinite. A *missing* label counts as one that came as
-the head itself forecast it (innovation 0); that value is kept. If the label comes after all, *late*, its exact effect
-is linear: delta = g_k (r - imputed), carried through what has happened to that lead since,
+rounding error can make indefinite. A *missing* label counts as one that came as the head itself forecast it
+(innovation 0); that value is kept. If the label comes after all, *late*, its exact effect is linear: delta = g_k s with
+the surprise s = r - imputed, carried through what has happened to that lead since. With P_j the covariance after origin
+j, that is I - g_j phi_j^T = lambda P_j P_{j-1}^{-1} for each later origin, and I - omega P_j = P_j (P_j^{-1} - omega I)
+at a refill. So all in between cancels. While row n is the newest, lead h has heard of origin n - h, and
 
-.. math:: \delta \leftarrow (I - g_j \phi_j^T)\, \delta \quad\text{for each later origin } j,\qquad
-          \delta \leftarrow (I - \omega P)\, \delta \quad\text{at a refill.}
+.. math:: \delta_h = \lambda^{n-h-k} P_{n-h} \phi_k s.
+
+Of the gains since, P follows as a sum of positive terms, where q = phi^T P phi / lambda is the leverage:
+
+.. math:: P_{j-1} = \lambda \bigl( P_j + (1 + q_j)\, g_j g_j^T \bigr),\qquad \frac{1}{1 + q_j} = 1 - \phi_j^T g_j.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
-from ompb.core.arrays import Array, contiguous, dot, namespace, scaled, small_product, zeros
+import numpy as np
+
+from ompb.core.arrays import Array, at_least, contiguous, dot, namespace, scaled, small_product, zeros
 from ompb.core.fusing import fused
+from ompb.core.holes import Holes
 from ompb.core.members.contract import MemberState
 from ompb.core.rings import SLACK, place_of, push, vectors_from
 from ompb.floor.shapes import Shape
@@ -68,17 +76,23 @@ def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array
 @fused
 def absorbed(
     mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
 
-    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H).
+    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H). Beside
+    them, which lanes have any label: (N,).
     """
     leads = int(mean.shape[2])
     forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
     after = scaled(vectors_from(gains, place, leads), innovation)
     after += mean
-    return forecast, after
+    return forecast, after, dot(observed, observed) > 0
+
+
+def told(observed: Array) -> Any:
+    """The lanes with a label, of what is 1 where there is one (N, H); all where to look would mean to wait."""
+    return np.flatnonzero(observed.any(axis=1)) if type(observed) is np.ndarray else slice(None)
 
 
 def gaussian_kl(moved: Array, root: Array, noise: Array) -> Array:
@@ -103,9 +117,9 @@ class Posterior(MemberState, tag="posterior"):
     # S with P = S S^T after every origin so far; P never exceeds I / lambda^REFILL_EVERY, and lambda is at least 0.8
     root: Annotated[Array, Shape("N M F F", least=-(2.0**11), most=2.0**11)]
     phi: Annotated[Array, Shape("N D F")]  # features by origin, see `ompb.core.rings`
-    gains: Annotated[Array, Shape("N M D F")]  # gains by origin
+    gains: Annotated[Array, Shape("N M G F")]  # gains by origin
     pulls: Annotated[Array, Shape("N M refills FF")]  # omega P after each of the newest refills, the newest first
-    imputed: Annotated[Array, Shape("N M late H")]  # what the heads forecast of the newest rows' labels, by row
+    imputed: Holes  # what the heads forecast of labels that have not come, by row: pages of M H
     first: int | None  # the first origin taken in
 
     @property
@@ -127,16 +141,15 @@ class Recursion:
         """The source's word, with P = I."""
         xp = namespace(self.source)
         (lanes, leads, size), heads = self.source.shape, int(self.discounts.shape[0])
-        rings = leads + self.patience + 1 + SLACK
-        kept = (leads + self.patience) // REFILL_EVERY + 1
+        kept = (leads - 1) // REFILL_EVERY + 1
         unit = xp.eye(size, dtype=self.source.dtype, device=self.source.device)
         return Posterior(
             mean=zeros(self.source, lanes, heads, leads, size) + self.source[:, None],
             root=zeros(self.source, lanes, heads, size, size) + unit,
-            phi=zeros(self.source, lanes, rings, size),
-            gains=zeros(self.source, lanes, heads, rings, size),
+            phi=zeros(self.source, lanes, leads + self.patience + SLACK, size),
+            gains=zeros(self.source, lanes, heads, leads + SLACK - 1, size),
             pulls=zeros(self.source, lanes, heads, kept, size * size),
-            imputed=zeros(self.source, lanes, heads, self.patience + 2, leads),
+            imputed=Holes.none(self.source, heads * leads, self.patience),
             first=None,
         )
 
@@ -187,33 +200,62 @@ class Recursion:
             return state
         xp = namespace(residual)
         place = place_of(row - 1, row - 1)
-        forecast, mean = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
-        state.imputed[:, :, row % (self.patience + 2)] = forecast
-        if (refills := self._refills(state, row, row - 1)) is not None:
+        forecast, mean, known = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
+        if (refills := self._refills(state, row)) is not None:
             places, pulls = refills
             pulled = mean[:, :, places, :, None]  # a view, of columns
             pulled -= xp.matmul(pulls, pulled - self.source[:, None, places, :, None])
-        return Posterior(mean, state.root, state.phi, state.gains, state.pulls, state.imputed, state.first)
+        imputed = state.imputed.after(row, self.patience, known, forecast)
+        return Posterior(mean, state.root, state.phi, state.gains, state.pulls, imputed, state.first)
 
     def absorb_late(self, state: Posterior, row: int, newest: int, residual: Array, observed: Array) -> Posterior:
         """Labels of an older row arrived while ``newest`` is the newest one: as if they had come on time."""
         if state.first is None:
             return state
-        xp = namespace(residual)
-        imputed = state.imputed[:, :, row % (self.patience + 2)]
-        surprise = (residual[:, None] - imputed) * observed[:, None]
-        gains = vectors_from(state.gains, place_of(row - 1, newest), self.leads)
-        delta = gains * surprise[..., None]  # (N, M, H, F)
-        for later in range(row, newest + 1):
-            if later > row:
-                place = place_of(later - 1, newest)
-                along = dot(delta, vectors_from(state.phi, place, self.leads)[:, None])
-                delta = delta - vectors_from(state.gains, place, self.leads) * along[..., None]
-            if (refills := self._refills(state, later, newest)) is not None:
-                places, pulls = refills
-                pulled = delta[:, :, places, :, None]
-                pulled -= xp.matmul(pulls, pulled)
-        return replace(state, mean=state.mean + delta)
+        lanes = told(observed)
+        _, imputed = state.imputed.of(row)
+        imputed = imputed[lanes].reshape((-1, *state.mean.shape[1:3]))
+        surprise = (residual[lanes][:, None] - imputed) * observed[lanes][:, None]
+        phi = vectors_from(state.phi, place_of(row - 1, newest), self.leads)[lanes][:, None]
+        gain = self.discounts[:, None, None] ** (newest - row) * self._then(state, lanes, newest, phi)
+        share = at_least(dot(gain, phi), 1.0)  # what of its surprise an origin's own forecast takes over: less than 1
+        mean = namespace(gain).asarray(state.mean, copy=True)
+        mean[lanes] += gain * (surprise / share)[..., None]
+        return replace(state, mean=mean)
+
+    def _then(self, state: Posterior, lanes: Any, newest: int, vectors: Array) -> Array:
+        """P after origin newest - h of n lanes, times a vector x_h: (n, M, H, F) for vectors (n, 1, H, F)."""
+        assert state.first is not None  # else nothing has been taken in
+        xp = namespace(vectors)
+        place = place_of(newest, newest)
+        gains, phi = (vectors_from(ring, place, self.leads)[lanes] for ring in (state.gains, state.phi))
+        least = float(xp.finfo(gains.dtype).eps)
+        grown = gains / at_least(1 - dot(gains, phi[:, None]), least)[..., None]  # (1 + q) g
+        root = state.root[lanes]
+        covariance, products, place = xp.matmul(root, root.mT), [], 0
+        count = (newest - state.first) % REFILL_EVERY  # origins after the newest refill
+        while True:
+            part = slice(place, place + count)
+            covariance, some = self._back(covariance, gains[:, :, part], grown[:, :, part], vectors[:, :, part])
+            products.append(some)
+            place += count
+            if place >= self.leads:
+                return xp.concat(products, axis=2)
+            covariance, count = self._emptied(covariance), REFILL_EVERY
+
+    def _back(self, covariance: Array, gains: Array, grown: Array, vectors: Array) -> tuple[Array, Array]:
+        r"""P before the last of n origins without a refill, whose g and (1 + q) g are given, newest first.
+
+        .. math:: P_{n-h} = \lambda^h \Bigl( P_n + \sum_{a<h} \lambda^{-a} (1 + q_{n-a})\, g_{n-a} g_{n-a}^T \Bigr)
+
+        And all P_{n-h} x_h: (N, M, n, F).
+        """
+        xp, rate, count = namespace(vectors), self.discounts[:, None, None], int(vectors.shape[2])
+        ages = xp.arange(count, dtype=gains.dtype, device=gains.device)[:, None]
+        grown = grown * rate**-ages
+        along = xp.tril(xp.matmul(vectors, gains.mT))
+        products = rate ** (ages + 1) * (xp.matmul(vectors, covariance) + xp.matmul(along, grown))
+        return rate**count * (covariance + xp.matmul(gains.mT, grown)), products
 
     def _moved_on(self, state: Posterior, origin: int, root: Array, phi: Array, gains: Array) -> Posterior:
         """The state after an origin, with the source's word put back where that is due."""
@@ -233,17 +275,18 @@ class Recursion:
         lower = xp.linalg.cholesky(unit + self.omega * xp.matmul(turned, root))
         return contiguous(xp.matrix_transpose(xp.linalg.solve(lower, turned)))
 
-    def _refills(self, state: Posterior, row: int, origin: int) -> tuple[slice, Array] | None:
-        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F).
+    def _emptied(self, covariance: Array) -> Array:
+        """What P was before a refill: (P^-1 - omega I)^-1 = (I - omega P)^-1 P."""
+        xp = namespace(covariance)
+        unit = xp.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
+        return xp.linalg.solve(unit - self.omega * covariance, covariance)
 
-        ``origin`` is the newest one that has been taken in.
-        """
+    def _refills(self, state: Posterior, row: int) -> tuple[slice, Array] | None:
+        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
         assert state.first is not None  # else nothing has been taken in
         newest, place = divmod(row - 1 - state.first, REFILL_EVERY)  # its number, and how many origins ago it was
         count = min(newest + 1, -((place - self.leads) // REFILL_EVERY))
         if count <= 0:
             return None
-        size = int(state.root.shape[-1])
-        since = (origin - state.first) // REFILL_EVERY - newest  # refills after that one
-        pulls = state.pulls[:, :, since : since + count]
+        size, pulls = int(state.root.shape[-1]), state.pulls[:, :, :count]
         return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), pulls.reshape((*pulls.shape[:3], size, size))

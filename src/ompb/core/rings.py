@@ -1,8 +1,8 @@
 """Rings of vectors by origin, (..., D, F), newest first, so that "lead h of row r" is a contiguous view.
 
-A ring has `SLACK` places more than it needs. Origins fill these from the last to the first; when all are full,
-everything moves back by as many places, to a ring of its own. So each vector is kept once, a push writes only to a dead
-place, and an earlier state stays good.
+Its first `SLACK` places are filled from the last to the first; when all are full, everything moves back by as many, to
+a ring of its own. So a ring has `SLACK - 1` places more than it needs, each vector is kept once, a push writes only to
+a dead place, and an earlier state stays good.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ompb.core.arrays import Array, namespace
 
 # Places filled between two moves: the more, the less is moved, and the more is kept.
-SLACK = 8
+SLACK = 4
 
 
 def push(ring: Array, origin: int, vectors: Array | float) -> Array:

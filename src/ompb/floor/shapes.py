@@ -49,7 +49,7 @@ class Shape:
     """An array: its sizes separated by spaces (``...`` for any shape), its dtype, and what its values may be.
 
     Values lie from ``least`` to ``most``. ``nan`` lets NaN, which means missing, stand among them; ``positive`` asks
-    for values above zero.
+    for values above zero. ``grows``: its second axis is as long as it has to be, and what it lacks is 0.
     """
 
     dims: str
@@ -59,6 +59,7 @@ class Shape:
     least: float = -LARGEST
     most: float = LARGEST
     dtype: str = "float64"
+    grows: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:

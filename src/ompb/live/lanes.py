@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, namespace, zeros
 from ompb.floor.shapes import Shape
 
 _Value = TypeVar("_Value")
@@ -72,10 +72,11 @@ def mapped(change: Change, *values: _Value, every: bool = False) -> _Value:
     return typing.cast(_Value, _mapped(change, values, "", None, every))
 
 
-def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every: bool) -> Any:
+def _mapped(change: Change, values: Sequence[Any], place: str, shape: Shape | None, every: bool) -> Any:
+    """``shape`` is that of arrays, or of a tuple's."""
     first = values[0]
     kind: Any = type(first)
-    if any(type(value) is not kind for value in values):
+    if len({type(value) for value in values}) > 1:
         raise UnlikeError(place)
     fields = _fields(kind)
     if fields is not None:
@@ -87,13 +88,12 @@ def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every:
     if kind is tuple:
         if any(len(value) != len(first) for value in values):
             raise UnlikeError(place)
-        inner = _inner(hint)
         return tuple(
-            _mapped(change, items, f"{place}[{number}]", inner, every)
+            _mapped(change, items, f"{place}[{number}]", shape, every)
             for number, items in enumerate(zip(*values, strict=True))
         )
     if hasattr(first, "shape"):
-        return _array(change, values, place, hint, every)
+        return _array(change, values, place, shape, every)
     if kind is bool:
         return all(values)
     if any(value != first for value in values):
@@ -101,10 +101,12 @@ def _mapped(change: Change, values: Sequence[Any], place: str, hint: Any, every:
     return first
 
 
-def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every: bool) -> Array:
-    if any(value.shape[1:] != values[0].shape[1:] for value in values):
+def _array(change: Change, values: Sequence[Array], place: str, shape: Shape | None, every: bool) -> Array:
+    if shape is not None and shape.grows:
+        values = _grown(values)
+    if len({value.shape[1:] for value in values}) > 1:
         raise UnlikeError(place)
-    if every or _is_by_series(hint):
+    if every or (shape is not None and shape.dims[0] in "NS"):
         return change(*values)
     if any(value is not values[0] and bool((value != values[0]).any()) for value in values):
         raise UnlikeError(place)
@@ -112,8 +114,8 @@ def _array(change: Change, values: Sequence[Array], place: str, hint: Any, every
 
 
 @cache
-def _fields(kind: Any) -> dict[str, Any] | None:
-    """The hints of a value class's fields; None for anything else."""
+def _fields(kind: Any) -> dict[str, Shape | None] | None:
+    """The shapes of the arrays in a value class's fields; None for anything else."""
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind) if field.init]
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -121,7 +123,7 @@ def _fields(kind: Any) -> dict[str, Any] | None:
     else:
         return None
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in names}
+    return {name: _shape(hints[name]) for name in names}
 
 
 def _by_series(array: Array, series: int) -> Array:
@@ -129,17 +131,25 @@ def _by_series(array: Array, series: int) -> Array:
     return array.reshape((series, array.shape[0] // series, *array.shape[1:]))
 
 
-def _is_by_series(hint: Any) -> bool:
-    notes = getattr(hint, "__metadata__", ())
-    return any(isinstance(note, Shape) and note.dims.split()[0] in ("N", "S") for note in notes)
+def _grown(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays whose second axes are all as long as the longest."""
+    most = max(int(array.shape[1]) for array in arrays)
+    return [
+        array if array.shape[1] == most else namespace(array).concat([array, _blank(array, most)], axis=1)
+        for array in arrays
+    ]
 
 
-def _inner(hint: Any) -> Any:
-    """What a hint says of a tuple's items."""
+def _blank(array: Array, most: int) -> Array:
+    """The zeros that an array lacks."""
+    return zeros(array, array.shape[0], most - array.shape[1], *array.shape[2:])
+
+
+def _shape(hint: Any) -> Shape | None:
+    """What a hint says of an array, or of a tuple's items."""
+    found = (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Shape))
     arguments = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Annotated:
-        return _inner(arguments[0])
-    return arguments[0] if arguments else None
+    return next(found, _shape(arguments[0]) if arguments else None)
 
 
 def _below(place: str, name: str) -> str:
