@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ompb import Calibrator, Ridge, Settings
+from ompb.core.mixture import joined
 from ompb.datasets.benchmark import load
 from ompb.rows.scaler import Scaler
 from ompb.rows.windows import fill_forward, outcomes_at, sliding
@@ -211,8 +212,8 @@ def record(
             states = rules.mixture.learn(states, origin, residual, observed)
         newest = padded[:, None, origin + 1 : origin + 1 + remembers]
         seen = rules.mixture.see(rules.features.view(newest, said[place].T[:, None].copy(), (origin + 1,)))
-        chorus, states = rules.mixture.issue(states, origin, seen)
-        corrections = chorus.corrections[:, :, 0]
+        speeches, states = rules.mixture.issue(states, origin, seen)
+        corrections = joined(speeches).corrections[:, :, 0]
         voices.append(corrections[..., places].astype(np.float32))
         assert rules.novelty is not None
         novelty.append(rules.novelty.of(corrections, rules.novelty.usual_with(origin + 1)))

@@ -123,7 +123,7 @@ def test_all_of_a_float32_state_is_float32(device: str | None, tmp_path: Path) -
     assert out is not None
     assert other is not None
     kinds = {str(array.dtype).removeprefix("torch.") for array in arrays_of(fleet)}
-    assert kinds == {"float32", "int64"}
+    assert kinds == {"float32", "int64", "bool"}
     np.testing.assert_allclose(fleet._library.host(out.mean), other.mean, rtol=1e-4)
     fleet.save(tmp_path / "narrow")
     again = ompb.Fleet.load(tmp_path / "narrow", calibrator(), last_season, device=device, dtype="float32")

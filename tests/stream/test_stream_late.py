@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_a_revision_is_seen_but_not_learned_again() -> None:
     np.testing.assert_array_equal(stream._state.window.filled[0, -1], target()[99] + 1)
 
 
-def test_labels_that_never_come_take_no_room(tmp_path: Any) -> None:
+def test_labels_that_never_come_take_no_room(tmp_path: Path) -> None:
     """A tenth of the cells is lost for ever: what is kept for them has an end, and goes once all come in time."""
     rng = np.random.default_rng(0)
     stream = calibrator().stream(last_season)

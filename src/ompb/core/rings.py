@@ -10,7 +10,7 @@ from __future__ import annotations
 from ompb.core.arrays import Array, namespace
 
 # Places filled between two moves: the more, the less is moved, and the more is kept.
-SLACK = 4
+SLACK = 3
 
 
 def push(ring: Array, origin: int, vectors: Array | float) -> Array:

@@ -233,13 +233,14 @@ class Cohort:
 
     def taking_over(self, state: CohortState) -> CohortState:
         """The state of series that another model has followed so far: see `Stream.replace`."""
-        cal, kept = self.cal, int(state.window.known.shape[1])
+        cal, kept = self.cal, state.window.rows
         if cal.context > kept and state.known > kept:
             raise TooShortError(
                 f"the new calibrator has context {cal.context}, and of {state.known} rows the newest {kept} are kept; "
                 "accepted: a context up to that. Fit it so, or start a new stream with history= for the rows before it."
             )
-        known, _, before, before_row = (self.library.host(part) for part in state.window)
+        window = state.window
+        known, before, before_row = map(self.library.host, (window.known, window.before, window.before_row))
         near, near_before = self.on_host.near(known), self.on_host.near(before[:, None])[:, 0]
         never = (before_row == NEVER) | ~near_before
         centre = np.broadcast_to(self.on_host.centre, (self.series, 1, cal.channels))[:, 0]

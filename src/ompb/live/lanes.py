@@ -19,6 +19,7 @@ from ompb.floor.shapes import Shape
 
 _Value = TypeVar("_Value")
 Change = Callable[..., Array]  # of arrays at the same place of several values
+Keeps = Callable[..., bool]  # of parts at the same place of several values
 
 
 class UnlikeError(Exception):
@@ -51,37 +52,39 @@ def taken(value: _Value, series: int, places: Any) -> _Value:
 
 
 def put_back(value: _Value, series: int, places: Any, before: _Value, after: _Value) -> _Value:
-    """A value of S series once those at ``places`` have changed; arrays that did not change are left as they are."""
+    """A value of S series once those at ``places`` have changed; what did not change is left as it is."""
 
-    def change(array: Array, was: Array, now: Array) -> Array:
-        if now is was:
-            return array
+    def change(array: Array, _: Array, now: Array) -> Array:
         copy = namespace(array).asarray(array, copy=True)
         _by_series(copy, series)[places] = _by_series(now, len(places))
         return copy
 
-    return mapped(change, value, before, after)
+    return mapped(change, value, before, after, keeps=lambda _, was, now: was is now)
 
 
-def mapped(change: Change, *values: _Value, every: bool = False) -> _Value:
+def mapped(change: Change, *values: _Value, every: bool = False, keeps: Keeps | None = None) -> _Value:
     """The value whose arrays by series, or ``every`` array, are what ``change`` makes of those of all ``values``.
 
-    Raises `UnlikeError` where something else differs; of truth values, which only say that some work can be spared, the
-    weakest one is kept.
+    Parts that it ``keeps`` are those of the first value. Raises `UnlikeError` where something else differs; of truth
+    values, which only say that some work can be spared, the weakest one is kept.
     """
-    return typing.cast(_Value, _mapped(change, values, "", None, every))
+    return typing.cast(_Value, _mapped(change, values, "", None, every, keeps))
 
 
-def _mapped(change: Change, values: Sequence[Any], place: str, shape: Shape | None, every: bool) -> Any:
+def _mapped(
+    change: Change, values: Sequence[Any], place: str, shape: Shape | None, every: bool, keeps: Keeps | None
+) -> Any:
     """``shape`` is that of arrays, or of a tuple's."""
     first = values[0]
+    if keeps is not None and keeps(*values):
+        return first
     kind: Any = type(first)
     if len({type(value) for value in values}) > 1:
         raise UnlikeError(place)
     fields = _fields(kind)
     if fields is not None:
         parts = {
-            name: _mapped(change, [getattr(value, name) for value in values], _below(place, name), below, every)
+            name: _mapped(change, [getattr(value, name) for value in values], _below(place, name), below, every, keeps)
             for name, below in fields.items()
         }
         return kind(**parts)
@@ -89,7 +92,7 @@ def _mapped(change: Change, values: Sequence[Any], place: str, shape: Shape | No
         if any(len(value) != len(first) for value in values):
             raise UnlikeError(place)
         return tuple(
-            _mapped(change, items, f"{place}[{number}]", shape, every)
+            _mapped(change, items, f"{place}[{number}]", shape, every, keeps)
             for number, items in enumerate(zip(*values, strict=True))
         )
     if hasattr(first, "shape"):
