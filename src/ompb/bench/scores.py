@@ -1,10 +1,11 @@
-"""Scores of a method, window by window: no forecast is kept."""
+"""Scores of a method, some windows at a time: no forecast is kept for long."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,32 @@ from ompb.metrics.probabilistic import coverage, crps, ece, nll, width, winkler
 from ompb.types import Floats
 
 SHOWN = {0.8: "80", 0.95: "95"}  # levels whose coverage, width and Winkler score are reported
+TOGETHER = 32  # windows whose laws are scored at once: a score's call costs more than its work
+
+
+class Form(NamedTuple):
+    """What a prediction brings beside its mean."""
+
+    has_sd: bool
+    levels: tuple[float, ...]  # of its own intervals
+
+    @classmethod
+    def of(cls, prediction: Prediction) -> Form:
+        """That of a prediction."""
+        return cls(prediction.sd is not None, tuple(prediction.intervals or ()))
+
+    def packed(self, prediction: Prediction, outcome: Floats) -> Floats:
+        """All its arrays, and then the outcome, as one: (k, H, C)."""
+        ends = [end for level in self.levels for end in (prediction.intervals or {})[level]]
+        sd = [] if prediction.sd is None else [prediction.sd]
+        return np.stack([prediction.mean, *sd, *ends, outcome])
+
+    def unpacked(self, arrays: Floats) -> tuple[Prediction, Floats]:
+        """Of arrays (k, ...) the prediction and the outcome."""
+        mean, *others, outcome = arrays
+        sd, ends = (others[0], others[1:]) if self.has_sd else (None, others)
+        own = {level: (ends[2 * place], ends[2 * place + 1]) for place, level in enumerate(self.levels)}
+        return Prediction(mean, sd, own or None), outcome
 
 
 @dataclass
@@ -25,6 +52,8 @@ class RunningScores:
     windows: int = 0
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     inside: dict[float, float] = field(default_factory=lambda: defaultdict(float))  # coverage by level
+    form: Form | None = None  # of what is waiting
+    waiting: list[Floats] = field(default_factory=list)  # predictions and outcomes whose laws are to be scored
 
     def add(self, prediction: Prediction, outcome: Floats) -> tuple[float, float]:
         """Score one forecast against its outcome (H, C); returns its MAE and MSE."""
@@ -34,18 +63,41 @@ class RunningScores:
         errors = mae(prediction.mean, outcome), mse(prediction.mean, outcome)
         self.sums["mae"] += errors[0]
         self.sums["mse"] += errors[1]
-        if prediction.sd is not None:
-            self.sums["nll"] += nll(prediction.mean, prediction.sd, outcome)
-            self.sums["crps"] += crps(prediction.mean, prediction.sd, outcome)
-        for level, (lower, upper) in intervals(prediction).items():
-            self.inside[level] += coverage(lower, upper, outcome)
-            if level in SHOWN:
-                self.sums[f"width{SHOWN[level]}"] += width(lower, upper)
-                self.sums[f"winkler{SHOWN[level]}"] += winkler(lower, upper, outcome, level)
+        self._wait(Form.of(prediction), prediction, outcome)
         return errors
+
+    def _wait(self, form: Form, prediction: Prediction, outcome: Floats) -> None:
+        if form != self.form:
+            self._score_laws()
+            self.form = form
+        self.waiting.append(form.packed(prediction, outcome))
+        if len(self.waiting) == TOGETHER:
+            self._score_laws()
+
+    def _score_laws(self) -> None:
+        """Score what is waiting: at once if every window counts the same, which it does where no outcome is missing."""
+        if self.form is None or not self.waiting:
+            return
+        windows = np.stack(self.waiting, axis=1)  # (k, windows, H, C)
+        self.waiting.clear()
+        each = 1 if np.isnan(windows[-1]).any() else windows.shape[1]
+        for first in range(0, windows.shape[1], each):
+            self._add_law(*self.form.unpacked(windows[:, first : first + each]), each)
+
+    def _add_law(self, prediction: Prediction, outcome: Floats, windows: int) -> None:
+        """Add what so many windows score in the mean."""
+        if prediction.sd is not None:
+            self.sums["nll"] += windows * nll(prediction.mean, prediction.sd, outcome)
+            self.sums["crps"] += windows * crps(prediction.mean, prediction.sd, outcome)
+        for level, (lower, upper) in intervals(prediction).items():
+            self.inside[level] += windows * coverage(lower, upper, outcome)
+            if level in SHOWN:
+                self.sums[f"width{SHOWN[level]}"] += windows * width(lower, upper)
+                self.sums[f"winkler{SHOWN[level]}"] += windows * winkler(lower, upper, outcome, level)
 
     def metrics(self) -> dict[str, float]:
         """The mean over windows of every score there is."""
+        self._score_laws()
         means = {name: total / self.windows for name, total in self.sums.items()}
         covered = {level: total / self.windows for level, total in self.inside.items()}
         means |= {f"coverage{shown}": covered[level] for level, shown in SHOWN.items() if level in covered}
