@@ -82,21 +82,21 @@ class Learner:
         # The moments of the first training are not kept with a network; for wrapped layers they were not used either.
         self.fast, self.slow = (adam(parameters, ANY_RATE) for parameters in (model.fast(), model.slow()))
         halves = (self.fast, self.slow), (self.fast,), (self.slow,)
-        self._descents = tuple(Routine(partial(self._descend, some)) for some in halves)
+        self._fit, self._learn, self._tune = (Routine(partial(self._descend, some)) for some in halves)
         self._forward = Routine(self._forecast)
 
     def set_rate(self, rate: float) -> None:
         """Learn at this rate from now on."""
         groups = (*self.fast.param_groups, *self.slow.param_groups)
         if any(group["lr"] != rate for group in groups):
-            for descend in self._descents:
+            for descend in (self._fit, self._learn, self._tune):
                 descend.forget()
         for group in groups:
             group["lr"] = rate
 
     def fit(self, stretches: Tensor) -> None:
         """One offline step of everything on (B, context + horizon, C), which then are the recent ones."""
-        self._descents[0](stretches, self.recent)
+        self._fit(stretches, self.recent)
         self.recent = stretches
 
     def learn(self, stretch: Tensor) -> None:
@@ -104,13 +104,13 @@ class Learner:
 
         Cells of the outcome may be NaN: unknown. The concept needs them all; for those the forecast stands in.
         """
-        forecasts = self._descents[1](stretch, self.recent)
+        forecasts = self._learn(stretch, self.recent)
         filled = torch.where(torch.isnan(stretch[:, self.context :]), forecasts, stretch[:, self.context :])
         self.recent = torch.cat([stretch[:, : self.context], filled], dim=1)
 
     def tune(self, stretch: Tensor) -> None:
         """One step of the slow half on (1, context + horizon, C)."""
-        self._descents[2](stretch, self.recent)
+        self._tune(stretch, self.recent)
 
     def forecast(self, windows: Tensor) -> Tensor:
         """Forecasts (B, H, C) of windows (B, context, C)."""
