@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from ompb.baselines.network import (
-    adamw,
     array,
     batch,
     known_mse,
@@ -36,7 +35,7 @@ from ompb.bench.methods import method
 from ompb.errors import TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adamw
 from ompb.forecasters.torch.training import own_random_state
 
 

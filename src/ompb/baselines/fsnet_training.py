@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ompb.baselines.fsnet import FSNet, FSNetSettings
-from ompb.baselines.network import adamw, known_mse
+from ompb.baselines.network import known_mse
 from ompb.errors import ForecasterError, TooShortError
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adamw
 
 EVALUATION_BATCH = 256  # windows forecast at once where nothing is trained
 

@@ -44,18 +44,6 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def adam(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Adam:
-    """Adam in one kernel, which on a GPU can be recorded."""
-    moved = list(parameters)
-    return torch.optim.Adam(moved, lr=rate, fused=True, capturable=moved[0].is_cuda)
-
-
-def adamw(parameters: Iterable[nn.Parameter], rate: float, *, amsgrad: bool = False) -> torch.optim.AdamW:
-    """The same of AdamW; its weight decay is its own."""
-    moved = list(parameters)
-    return torch.optim.AdamW(moved, lr=rate, amsgrad=amsgrad, fused=True, capturable=moved[0].is_cuda)
-
-
 def tensor(values: Floats | Sequence[Floats], like: Tensor) -> Tensor:
     """Values in the type and on the device of a tensor."""
     # Copied, since rows of a stream are read-only, which torch warns of.

@@ -14,8 +14,6 @@ from torch import Tensor, nn
 from ompb.baselines.fsnet import FSNet, FSNetSettings
 from ompb.baselines.fsnet_training import in_bulk, parts, pretrain, set_rate
 from ompb.baselines.network import (
-    adam,
-    adamw,
     array,
     batch,
     known_mse,
@@ -30,7 +28,7 @@ from ompb.bench.contract import Method, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone, probability
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam, adamw
 from ompb.forecasters.torch.training import own_random_state
 
 LongTerm: TypeAlias = Literal["adam", "exponentiated"]

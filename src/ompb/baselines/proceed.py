@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 from torch.optim import Adam
 
-from ompb.baselines.network import adam, array, batch, known_mse, load_network, needs_network, tensor
+from ompb.baselines.network import array, batch, known_mse, load_network, needs_network, tensor
 from ompb.baselines.options import with_options
 from ompb.baselines.proactive import ProactiveModel
 from ompb.bench.contract import Conditions, Method, Pairs, Prediction, Snapshot, Task
@@ -27,7 +27,7 @@ from ompb.bench.methods import method
 from ompb.errors import ForecasterError, NotFiniteError, TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.recipes import usable_device
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam
 from ompb.forecasters.torch.training import own_random_state
 
 ANY_RATE = 1e-3  # before `Learner.set_rate`

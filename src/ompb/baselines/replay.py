@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ompb.baselines.network import Forecasts, adam, batch, known_mse, load_network, needs_network, trainable
+from ompb.baselines.network import Forecasts, batch, known_mse, load_network, needs_network, trainable
 from ompb.baselines.options import with_options
 from ompb.bench.contract import Method, Pair, Pairs, Prediction, Snapshot, Task
 from ompb.bench.methods import method
 from ompb.bench.protocols import Clock
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam
 
 
 @dataclass(frozen=True, slots=True)

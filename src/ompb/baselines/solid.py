@@ -19,7 +19,6 @@ from torch.func import functional_call
 
 from ompb.baselines.network import (
     Forecasts,
-    adam,
     array,
     known_mse,
     load_forecaster,
@@ -35,7 +34,7 @@ from ompb.bench.methods import method
 from ompb.errors import NotFiniteError, TooShortError
 from ompb.floor import checks
 from ompb.forecasters.torch.base import Backbone
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam
 from ompb.types import Floats
 
 BINS = 50  # of the published detector's histograms

@@ -45,8 +45,8 @@ the paper's main tables, shows rows that have not come yet.
 Your own method or forecaster joins by a decorated function in a file of yours, named with --add, or by an entry point
 of your package.
 
---device cuda trains networks on a GPU and takes the steps of methods there, too, which pays for all but the smallest
-network; --train-on cuda alone trains there and leaves the steps to the processors.
+--device cuda trains networks on a GPU and takes the steps of methods there, too; --train-on cuda alone trains there and
+leaves the steps to the processors.
 
 With several --jobs, set OMP_NUM_THREADS=1. With --executor ray the processes are those of a Ray cluster: the one that
 RAY_ADDRESS names, else one of this machine; store and data must be folders that all its machines see, and --jobs is by

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from ompb.errors import DtypeError, NotFiniteError, ShapeError
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam
 from ompb.gradient.head import Head
 from ompb.gradient.objective import Objective, Terms
 from ompb.gradient.settings import PaperPreset
@@ -31,8 +31,7 @@ class MovingHead:
     ) -> None:
         self.settings = settings
         self._head, self._device = head.copy(), inputs.device
-        moved = [*self._head.parameters(), *beside]
-        self._adam = torch.optim.Adam(moved, lr=settings.online_rate, fused=True, capturable=inputs.is_cuda)
+        self._adam = adam([*self._head.parameters(), *beside], settings.online_rate)
         self._law = Routine(self._forecast)
         self._shape = inputs.shape[2] - 1, inputs.shape[0]
         self._generator = torch.Generator(self._device).manual_seed(settings.seed)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ompb.errors import ShapeError, StaleRowError
 from ompb.forecasters.torch.recipes import usable_device
-from ompb.forecasters.torch.routine import Routine
+from ompb.forecasters.torch.routine import Routine, adam
 from ompb.forecasters.torch.training import Progress
 from ompb.gradient.head import Head, as_inputs
 from ompb.gradient.moving import MovingHead, finite
@@ -114,15 +114,15 @@ def _train(
 ) -> tuple[float, ...]:
     """Adam over all windows once an epoch, in random order; returns the mean loss of each epoch."""
     windows = inputs.shape[1]
-    adam = torch.optim.Adam(head.parameters(), lr=settings.offline_rate, fused=True, capturable=inputs.is_cuda)
+    optimiser = adam(head.parameters(), settings.offline_rate)
 
     def descend(inputs: Tensor, outcomes: Tensor) -> Tensor:
         law = head.law()
         error = (outcomes - law.forecast(inputs)).square().mean()
         loss = error + (law.kl() + head.gate_penalty()) / windows
-        adam.zero_grad()
+        optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        adam.step()
+        optimiser.step()
         return loss.detach()
 
     step = Routine(descend)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -60,6 +60,18 @@ class Routine(Generic[Result]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.work, self._calls, self._recordings = state["work"], Counter(), {}
+
+
+def adam(parameters: Iterable[Tensor], rate: float) -> torch.optim.Adam:
+    """Adam in one kernel, which can be part of a routine."""
+    moved = list(parameters)
+    return torch.optim.Adam(moved, lr=rate, fused=True, capturable=moved[0].is_cuda)
+
+
+def adamw(parameters: Iterable[Tensor], rate: float, *, amsgrad: bool = False) -> torch.optim.AdamW:
+    """The same of AdamW; its weight decay is its own."""
+    moved = list(parameters)
+    return torch.optim.AdamW(moved, lr=rate, amsgrad=amsgrad, fused=True, capturable=moved[0].is_cuda)
 
 
 @dataclass(frozen=True, eq=False)
