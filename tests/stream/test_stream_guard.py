@@ -319,6 +319,18 @@ def test_an_absurd_late_cell_is_no_news(value: float, age: int) -> None:
         assert same(stream.step(row), twin.step(row))
 
 
+@pytest.mark.parametrize("age", [0, 3, PATIENCE, PATIENCE + 1])
+def test_a_cell_that_is_known_and_comes_again_is_held_against_what_stands_there(age: int) -> None:
+    rows = target()[:AT]
+    stream, twin, at = walked(rows), walked(rows), AT - 1 - age
+    stream.observe(at, [1e4, np.nan])
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    assert same(stream.step(target()[AT]), twin.step(target()[AT]))
+    stream.observe(at, [rows[at, 0] + 0.5, np.nan])
+    assert stream.hidden == {"channel 0": 1, "channel 1": 0}
+    assert not same(stream.step(target()[AT + 1]), twin.step(target()[AT + 1]))  # the forecaster sees it
+
+
 @pytest.mark.parametrize("age", [0, 1, PATIENCE])
 def test_an_absurd_late_cell_of_a_row_that_nobody_forecast_is_no_news(age: int) -> None:
     rows = target()[: CONTEXT - 1]  # nothing is issued yet
