@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ompb.core.posterior import REFILL_EVERY, Posterior, Recursion, gaussian_kl, rank_one
+from ompb.core.posterior import REFILL_EVERY, Posterior, Recursion, _pulled, gaussian_kl, rank_one
 
 Floats = NDArray[np.float64]
 LANES, LEADS, SIZE, PATIENCE = 2, 5, 3, 6
@@ -283,3 +283,17 @@ def test_rank_one_is_sherman_morrison() -> None:
     np.testing.assert_allclose(updated @ updated.T, expected, atol=1e-12)
     np.testing.assert_allclose(gain, expected @ phi, atol=1e-12)
     np.testing.assert_allclose(leverage, phi @ covariance @ phi, atol=1e-12)
+
+
+@pytest.mark.parametrize("leads", [5, 64, 150])
+def test_the_source_is_put_back_at_the_same_leads_whether_the_clock_is_a_number_or_an_array(leads: int) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(leads)
+    mean, source = rng.normal(size=(3, 2, leads, 4)), rng.normal(size=(3, leads, 4))
+    pulls = 0.1 * rng.normal(size=(3, 2, (leads - 1) // REFILL_EVERY + 1, 16))
+    for since in range(REFILL_EVERY):
+        by_number = _pulled(mean.copy(), source, pulls, since)
+        by_array = _pulled(*map(torch.tensor, (mean, source, pulls, since)))
+        np.testing.assert_allclose(by_array, by_number, rtol=1e-14, atol=1e-14)
+        moved = np.flatnonzero((by_number != mean).any(axis=(0, 1, 3)))
+        assert moved.tolist() == list(range(since, leads, REFILL_EVERY))

@@ -165,6 +165,20 @@ def with_number(values: Array, marked: Array, number: float) -> Array:
     return values.where(~marked, number)
 
 
+def put(values: Array, place: int | Array, one: Array) -> None:
+    """Write one of the second axis, (N, ...), to a place that may be an array (), of which no host waits to know.
+
+    >>> values = np.zeros((1, 3))
+    >>> put(values, 2, np.ones(1))
+    >>> values
+    array([[0., 0., 1.]])
+    """
+    if isinstance(place, int):
+        values[:, place] = one
+    else:
+        values[:, place[None]] = one[:, None]
+
+
 def has_none(marked: Array) -> bool:
     """Whether no place is marked, where that can be asked in no time: on an accelerator nobody waits for the answer.
 

@@ -58,8 +58,13 @@ class Guard:
 
     def newest(self, state: GuardState, row: int) -> tuple[Array, Array] | None:
         """The newest forecast of a row to come and its sd, (N,) each; None if there is none."""
+        lead = self.form(state, row)
+        return None if lead is None else (state.mean[:, lead], state.sd[:, lead])
+
+    def form(self, state: GuardState, row: int) -> int | None:
+        """At which lead, less 1, the newest forecast speaks of a row to come; None if it does not."""
         lead = state.mean.shape[1] if state.origin is None else row - state.origin - 1
-        return None if lead >= state.mean.shape[1] else (state.mean[:, lead], state.sd[:, lead])
+        return None if lead >= state.mean.shape[1] else int(lead)
 
     def in_place_of(self, stood: Array) -> tuple[Array, Array]:
         """What stood in a row (N,), as a forecast of it and its sd."""
@@ -115,7 +120,7 @@ class Guard:
 
     def issue(self, state: GuardState, origin: int, mean: Array, sd: Array) -> GuardState:
         """A forecast (N, H) was issued."""
-        return GuardState(mean, sd, origin, state.off, state.calm)
+        return GuardState(mean, sd, int(origin), state.off, state.calm)
 
     def _off(self, values: Array, mean: Array, sd: Array) -> Array:
         """Cells (N,) far from their forecast; a missing one is not."""

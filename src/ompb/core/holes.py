@@ -9,12 +9,13 @@ every row that may come late.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from ompb.core.arrays import Array, has_all, namespace, zeros
+from ompb.core.counts import along
+from ompb.core.fusing import fused
 from ompb.floor.shapes import Shape
 
 
@@ -62,13 +63,12 @@ class Holes:
         holes = self._with_room(row, patience, known)
         if has_all(known):
             return holes
-        xp, rows, lanes = namespace(known), holes.rows, _lanes(known)
-        if type(known) is np.ndarray:  # only those that have a hole
-            rows, known, parts = rows[lanes], known[lanes], tuple(part[lanes] for part in parts)
-        place, page = xp.argmin(rows, axis=1), [part.reshape((part.shape[0], -1)) for part in parts]
-        rows = xp.asarray(holes.rows, copy=True)
-        rows[lanes, place] = ~known * (row + 1)
-        holes.pages[lanes, place] = xp.concat(page, axis=1) if len(page) > 1 else page[0]
+        if type(known) is not np.ndarray:
+            return Holes(_with_pages(holes.rows, holes.pages, along(row + 1, row), known, parts), holes.pages)
+        lanes, rows = np.flatnonzero(~known), holes.rows.copy()  # only those that have a hole
+        place = rows[lanes].argmin(axis=1)
+        rows[lanes, place] = row + 1
+        holes.pages[lanes, place] = _joined(tuple(part[lanes] for part in parts))
         return Holes(rows, holes.pages)
 
     def _with_room(self, row: int, patience: int, known: Array) -> Holes:
@@ -97,13 +97,19 @@ class Holes:
         )
 
 
-def _lanes(known: Array) -> Array:
-    """The lanes of cells (N,) that are not known; all lanes where to look would mean to wait."""
-    if type(known) is np.ndarray:
-        return np.flatnonzero(~known)
-    return _all(namespace(known), int(known.shape[0]), known.device)
+@fused
+def _with_pages(rows: Array, pages: Array, number: int | Array, known: Array, parts: tuple[Array, ...]) -> Array:
+    """The rows (N, places) once one of that number has come, with a page, written in place, whether it is known or not.
+
+    To look would mean to wait, so a lane without a hole gets a page of no row.
+    """
+    xp = namespace(known)
+    lanes, place = xp.arange(known.shape[0], device=known.device), xp.argmin(rows, axis=1)
+    pages[lanes, place] = _joined(parts)
+    is_taken = xp.arange(rows.shape[1], device=known.device) == place[:, None]
+    return xp.where(is_taken, (~known * number)[:, None], rows)
 
 
-@lru_cache(maxsize=64)
-def _all(xp: Any, lanes: int, device: Any) -> Array:
-    return xp.arange(lanes, device=device)
+def _joined(parts: tuple[Array, ...]) -> Array:
+    """Parts (N, ...) as one page (N, X)."""
+    return namespace(parts[0]).concat([part.reshape((part.shape[0], -1)) for part in parts], axis=1)

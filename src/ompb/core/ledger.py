@@ -21,6 +21,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ompb.core import tally
 from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.counts import along
 from ompb.core.holes import Holes
 from ompb.core.intervals import LEVELS
 from ompb.core.rings import SLACK, place_of, push, vectors_from
@@ -113,18 +114,18 @@ class Ledger(NamedTuple):
 
     def issue(self, origin: int, parts: Array, terms: Array, tallied: Array) -> Ledger:
         """Enter what was said, to dead places until it is taken, and the tally of it."""
-        self.ahead[:, :, self._places(origin)] = parts
+        self.ahead[:, :, self._places(along(origin, origin))] = parts
         return self._after(origin, terms, tallied)
 
     def pass_over(self, origin: int) -> Ledger:
         """No forecast was issued at this origin."""
-        self.ahead[:, PRECISION, self._places(origin)] = 0.0
+        self.ahead[:, PRECISION, self._places(along(origin, origin))] = 0.0
         return self._after(origin, 0.0, tally.passed_over(self.tally))
 
     def page_places(self, row: int) -> tuple[Array, int]:
         """Where what was said of the row to come lies: by lead (H,), and the width of its newest origin."""
         # what origin row - h said lies where origin row + 1 will go: the places of lead h are h + 1
-        return self._places(row + 1), place_of(row - 1, row - 1)
+        return self._places(along(row + 1, row)), place_of(row - 1, row - 1)
 
     def page(self, places: Array, place: int) -> Page:
         """All that was said of a row to come, from its places."""
@@ -156,9 +157,13 @@ class Ledger(NamedTuple):
         stacked = parts[:, PARTS:] if self.by_lead else vectors_from(self.width.mT, place, self.horizon).mT
         return Page(parts, sums, Width.of(stacked))
 
-    def _places(self, origin: int) -> Array:
+    def _places(self, origin: int | Array) -> Array:
         """Where the leads of an origin go: (H,)."""
-        return _places(namespace(self.ahead), self.horizon, self.ahead.device, origin)
+        where = namespace(self.ahead), self.horizon, self.ahead.device
+        if isinstance(origin, int):
+            return _places(*where, origin)
+        places, first = _leads(*where)
+        return first + origin % places
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from ompb.core.arrays import Array, namespace, zeros
+from ompb.core.counts import Form
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.backbone import NAME, Backbone
 from ompb.core.members.bias import Bias
@@ -123,6 +124,11 @@ class Mixture:
             parts.append(speech)
             after.append(next_state)
         return tuple(parts), tuple(after)
+
+    def form(self, states: States, row: int) -> Form | None:
+        """That of all members; None if one has none."""
+        forms = tuple(member.form(state, row) for member, state in zip(self.members, states, strict=True))
+        return None if None in forms else forms
 
     def pass_over(self, states: States, origin: int) -> States:
         """The states after an origin without a forecast."""

@@ -16,6 +16,7 @@ from ompb.core import tally
 from ompb.core.arrays import Array, at_least, dot, has_all, namespace, ones_where, small_product, tiny
 from ompb.core.certificate.certifier import CertificateState, Certifier, Reading
 from ompb.core.certificate.realised import RealisedRisks, RealisedState
+from ompb.core.counts import Form
 from ompb.core.evidence import Evidence, EvidenceState, Novelty
 from ompb.core.expected import ExpectedErrors, ExpectedState
 from ompb.core.features import FeatureMap
@@ -27,6 +28,7 @@ from ompb.core.ledger import Ledger, Page, Width
 from ompb.core.members.contract import Speech
 from ompb.core.mixture import Mixture, States, joined
 from ompb.core.quantiles import OwnShape
+from ompb.core.rings import SLACK
 from ompb.core.warnings import Warnings, WarningState
 
 
@@ -239,7 +241,7 @@ class Online:
         ledger = state.ledger.issue(origin, mixed.parts, mixed.terms, mixed.tallied)
         reading, certificate = None, state.certificate
         if self.certifier is not None and certificate is not None:
-            reading, certificate = self.certifier.step(certificate, members, mixed.weights, mixed.statistics)
+            reading, certificate = self.certifier.step(certificate, origin, members, mixed.weights, mixed.statistics)
         issued = Issued(
             correction=mixed.correction,
             gate=mixed.gate,
@@ -263,6 +265,21 @@ class Online:
                 state.warnings, origin, rows, self.mixture.whitened(seen), mixed.novelty, state.expected.ratio
             ),
         )
+
+    def form(self, state: OnlineState, row: int) -> Form | None:
+        """What, beside arrays, decides how a row is revealed and then issued from; None where something rare is due."""
+        certified = (
+            () if self.certifier is None or state.certificate is None else self.certifier.form(state.certificate, row)
+        )
+        parts = (
+            row % SLACK,
+            self.guard.form(state.guard, row),
+            self.mixture.form(state.members, row),
+            certified,
+            self.realised.form(state.realised, row),
+            self.warnings.form(state.warnings),
+        )
+        return None if None in parts else parts
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
         """No forecast was issued at this origin."""

@@ -38,6 +38,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ompb.core.arrays import Array, at_least, contiguous, dot, namespace, scaled, small_product, zeros
+from ompb.core.counts import Form, along
 from ompb.core.fusing import fused
 from ompb.core.holes import Holes
 from ompb.core.members.contract import MemberState
@@ -75,19 +76,35 @@ def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array
 
 @fused
 def absorbed(
-    mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
+    state: Posterior, source: Array, place: int, since: int | Array, residual: Array, observed: Array
 ) -> tuple[Array, Array, Array]:
-    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
+    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h after them (N, M, H, F), by lead.
 
-    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H). Beside
-    them, which lanes have any label: (N,).
+    The origins that spoke begin at a place of the rings, and the newest of them that refilled did so ``since`` origins
+    ago; r and whether it is known: (N, H). Beside them, which lanes have any label: (N,).
     """
-    leads = int(mean.shape[2])
-    forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
+    leads = int(state.mean.shape[2])
+    forecast = dot(state.mean, vectors_from(state.phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
-    after = scaled(vectors_from(gains, place, leads), innovation)
-    after += mean
-    return forecast, after, dot(observed, observed) > 0
+    after = scaled(vectors_from(state.gains, place, leads), innovation)
+    after += state.mean
+    return forecast, _pulled(after, source, state.pulls, since), dot(observed, observed) > 0
+
+
+def _pulled(mean: Array, source: Array, pulls: Array, since: int | Array) -> Array:
+    """w_h - omega P (w_h - v_h), in place, for the leads whose origins refilled: ``since``, and every so many after."""
+    xp, (_, _, leads, size) = namespace(mean), mean.shape
+    pulls = pulls.reshape((*pulls.shape[:3], size, size))
+    if isinstance(since, int):
+        if since < leads:
+            pulled = mean[:, :, since::REFILL_EVERY, :, None]  # a view, of columns
+            by = pulls[:, :, : pulled.shape[2]]
+            pulled -= xp.matmul(by, pulled - source[:, None, since::REFILL_EVERY, :, None])
+        return mean
+    places = since + REFILL_EVERY * xp.arange(pulls.shape[2], device=mean.device)
+    pulls, places = pulls * (places < leads)[:, None, None], places.clip(max=leads - 1)
+    off = xp.take(mean, places, axis=2) - xp.take(source, places, axis=1)[:, None]
+    return mean.index_add(2, places, small_product(pulls, off[..., None])[..., 0], alpha=-1)
 
 
 def told(observed: Array) -> Any:
@@ -194,17 +211,17 @@ class Recursion:
             return replace(state, phi=phi, gains=gains)
         return self._moved_on(state, origin, state.root * self.fading, phi, gains)
 
+    def form(self, state: Posterior, row: int) -> Form | None:
+        """Of a row that is absorbed and then taken in; None where a refill is due."""
+        return None if state.first is None or self._refills(row, state.first) else (row % SLACK, state.first)
+
     def absorb(self, state: Posterior, row: int, residual: Array, observed: Array) -> Posterior:
         """The newest row has arrived: residual (N, H) of lead h of origin row - h; observed (N, H) is 1 where known."""
         if state.first is None:
             return state
-        xp = namespace(residual)
+        since = along(row - 1 - state.first, row) % REFILL_EVERY
         place = place_of(row - 1, row - 1)
-        forecast, mean, known = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
-        if (refills := self._refills(state, row)) is not None:
-            places, pulls = refills
-            pulled = mean[:, :, places, :, None]  # a view, of columns
-            pulled -= xp.matmul(pulls, pulled - self.source[:, None, places, :, None])
+        forecast, mean, known = absorbed(state, self.source, place, since, residual, observed)
         imputed = state.imputed.after(row, self.patience, known, forecast)
         return Posterior(mean, state.root, state.phi, state.gains, state.pulls, imputed, state.first)
 
@@ -260,8 +277,8 @@ class Recursion:
     def _moved_on(self, state: Posterior, origin: int, root: Array, phi: Array, gains: Array) -> Posterior:
         """The state after an origin, with the source's word put back where that is due."""
         xp = namespace(root)
-        first, pulls = origin if state.first is None else state.first, state.pulls
-        if (origin - first) % REFILL_EVERY == 0:
+        first, pulls = int(origin) if state.first is None else state.first, state.pulls
+        if self._refills(origin, first):
             root = self._refilled(root)
             pull = self.omega * xp.matmul(root, root.mT)
             pulls = xp.concat([pull.reshape((*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
@@ -281,12 +298,6 @@ class Recursion:
         unit = xp.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
         return xp.linalg.solve(unit - self.omega * covariance, covariance)
 
-    def _refills(self, state: Posterior, row: int) -> tuple[slice, Array] | None:
-        """Of n origins in row-H .. row-1 that refilled: places of their leads at this row, pulls (N, M, n, F, F)."""
-        assert state.first is not None  # else nothing has been taken in
-        newest, place = divmod(row - 1 - state.first, REFILL_EVERY)  # its number, and how many origins ago it was
-        count = min(newest + 1, -((place - self.leads) // REFILL_EVERY))
-        if count <= 0:
-            return None
-        size, pulls = int(state.root.shape[-1]), state.pulls[:, :, :count]
-        return slice(place, place + count * REFILL_EVERY, REFILL_EVERY), pulls.reshape((*pulls.shape[:3], size, size))
+    def _refills(self, origin: int, first: int) -> bool:
+        """Whether the source's word is put back at an origin; the ``first`` is the first that was taken in."""
+        return (origin - first) % REFILL_EVERY == 0

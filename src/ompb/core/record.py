@@ -16,6 +16,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, contiguous, namespace, zeros
+from ompb.core.counts import Form
 from ompb.floor.shapes import Shape
 
 BLOCK = 24  # rows
@@ -68,6 +69,12 @@ class Record(NamedTuple):
         known = maxima[..., : block + 1]
         scale = xp.maximum(BETA * xp.std(known, axis=-1), least)
         return Record(maxima, high, xp.mean(known, axis=-1) - EULER * scale, scale, rows)
+
+    @property
+    def form(self) -> Form | None:
+        """Of the next row; None for one that ends a block."""
+        place = self.rows % BLOCK
+        return None if place == BLOCK - 1 else (place == 0,)
 
     @property
     def is_news(self) -> bool:

@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, at_least, at_most, contiguous, dot, has_none, namespace, over_series, tiny, zeros
+from ompb.core.counts import Form
 from ompb.core.expected import GAUSSIAN
 from ompb.core.fusing import fused
 from ompb.core.record import BLOCK, Record, line_of
@@ -184,6 +185,10 @@ class Warnings:
         record = state.record.with_row(shown.signals, self.least)
         line = record.line(self.excess) if record.is_news else state.line
         return WarningState(record, line, shown.usual, state.erring, *shown[2:], True)
+
+    def form(self, state: WarningState) -> Form | None:
+        """Of a row that is issued from; None for the first one, and where a block ends."""
+        return state.record.form if state.started else None
 
     @fused
     def _shown(

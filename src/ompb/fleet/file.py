@@ -36,7 +36,8 @@ class Now(NamedTuple):
 
     def copy(self) -> Now:
         """The same in buffers of its own."""
-        return self._replace(groups=tuple(group._replace(state=deepcopy(group.state)) for group in self.groups))
+        groups = (Group.of(group.cohort, deepcopy(group.state), group.places) for group in self.groups)
+        return self._replace(groups=tuple(groups))
 
 
 class SavedGroup(NamedTuple):
@@ -94,7 +95,7 @@ def loaded(path: PathLike, state: FleetState, calibrators: Sequence[Calibrator],
             check_alike(moved(held, _host_like(library)), moved(cohort.start(), _host_like(library)))
         except FormatError as error:
             raise FormatError(f"{path} is not a readable ompb file ({error}); write it again with save().") from error
-        groups.append(Group(cohort, held, one.places))
+        groups.append(Group.of(cohort, held, one.places))
     tick = int(state.newest[0])
     stamp = np.datetime64(tick, "us") if state.dated else tick
     return Now(state.ids, tuple(groups), Ticks(state.ticks, stamp if state.ticks or state.timed else None, state.timed))

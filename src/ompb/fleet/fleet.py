@@ -17,7 +17,7 @@ from ompb.fleet.file import FleetState, Now, loaded, owner, saved
 from ompb.fleet.forecast import FleetForecast
 from ompb.fleet.groups import Group, cohort_of, moved, with_fresh, with_joined, without
 from ompb.fleet.history import as_histories, clock_after, with_history
-from ompb.fleet.parts import all_parts, parts_of
+from ompb.fleet.parts import all_parts
 from ompb.fleet.rows import as_futures, as_tick_rows
 from ompb.floor import checks
 from ompb.floor.names import listed
@@ -251,7 +251,7 @@ class Fleet:
             ids, place = now.ids, now.ids.index(one)
             groups = without(groups, np.asarray([place]), closes_up=False)
         require_for_all(self._forecaster, len(ids), HAND_IN)
-        new = Group(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
+        new = Group.of(cohort_of([cal], self._library), moved(state, self._library), np.asarray([place]))
         self._now = Now(ids, with_joined(groups, new), ticks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -338,9 +338,9 @@ class Fleet:
             entered = [group.enter(values) for group in groups]
         after, parts = [], []
         for group, one, answer in zip(groups, entered, answers, strict=True):
-            issued, left = group.leave(one, stamp, answer)
+            part, left = group.leave(one, stamp, answer)
             after.append(left)
-            parts.append(parts_of(after[-1], one, None if answer is None else answer.base, issued))
+            parts.append(part)
         (origin, replaced), spoken = np.empty((2, len(now.ids)), dtype=np.int64), np.empty(len(now.ids), dtype=bool)
         for group, answer in zip(after, answers, strict=True):
             origin[group.places], spoken[group.places] = group.state.rows - 1, answer is not None
@@ -356,7 +356,7 @@ class Fleet:
             signals=after[0].cohort.online.warnings.names,
             levels=TRACKED,
             bounds=after[0].cohort.bounds,
-            parts=all_parts(after, parts),
+            parts=all_parts([group.places for group in after], parts),
             library=self._library,
         )
         return out, tuple(after)

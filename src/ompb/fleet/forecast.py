@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ompb.core.arrays import Array
 from ompb.core.certificate.certifier import Reading
+from ompb.core.counts import along
 from ompb.core.record import BLOCK, often_between
 from ompb.core.warnings import NEVER, WarningState
 from ompb.errors import OptionError
@@ -76,7 +77,7 @@ class FleetWarnings(NamedTuple):
     @classmethod
     def of(cls, state: WarningState, row: int) -> FleetWarnings:
         """As they stand at a row."""
-        in_force = (state.newest != NEVER) & (row - state.newest <= BLOCK)
+        in_force = (state.newest != NEVER) & (along(row, row) - state.newest <= BLOCK)
         return cls(in_force, state.since, state.newest, state.peak)
 
     @property

@@ -7,19 +7,24 @@ joins later, or is left out of a forecast, is a group of its own from then on, t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
 from ompb.core.arrays import Array
-from ompb.core.fusing import Caller, calling
-from ompb.core.online import Issued
+from ompb.core.counts import Form
+from ompb.core.fusing import calling
+from ompb.core.guard import GuardState
+from ompb.fleet.forecast import Parts
+from ompb.fleet.parts import parts_of
 from ompb.floor.times import Stamp
-from ompb.live.cohort import Cohort, CohortState, Entered, shape_of
+from ompb.live.cohort import Cohort, CohortState, Entered, Learned, shape_of
 from ompb.live.lanes import UnlikeError, joined, mapped, taken
 from ompb.live.library import Library
+from ompb.live.recording import Move, Recorder, Values
+from ompb.live.window import Window
 from ompb.seam.query import Answer
 
 Places = NDArray[np.int64]
@@ -31,12 +36,18 @@ class Group(NamedTuple):
     cohort: Cohort
     state: CohortState
     places: Places  # of its series among the fleet's
+    recorder: Recorder | None  # of its own
 
     @classmethod
     def fresh(cls, calibrators: Sequence[Calibrator], library: Library, places: Places) -> Group:
         """Series that have seen no row, with calibrators of one shape."""
         cohort = cohort_of(calibrators, library)
-        return cls(cohort, cohort.start(), places)
+        return cls.of(cohort, cohort.start(), places)
+
+    @classmethod
+    def of(cls, cohort: Cohort, state: CohortState, places: Places) -> Group:
+        """Series in that state."""
+        return cls(cohort, state, places, cohort.library.recorder())
 
     def rows(self, values: Array) -> Array:
         """Those of a fleet's rows (S, ...) that are its own."""
@@ -46,24 +57,38 @@ class Group(NamedTuple):
 
     def enter(self, values: Array) -> Entered:
         """Its part of a fleet's rows (S, C) has come."""
-        with calling(self._caller):
-            return self.cohort.enter(self.state, self.rows(values)[:, None])
 
-    def leave(self, entered: Entered, stamp: Stamp | None, answer: Answer | None) -> tuple[Issued | None, Group]:
-        """What is issued with a row, and the group after it."""
-        with calling(self._caller):
-            issued, state = self.cohort.leave(self.state, entered, stamp, answer)
-        return issued, Group(self.cohort, state, self.places)
+        def believe(row: int, guard: GuardState, window: Window, values: Array) -> tuple[None, Entered]:
+            return None, self.cohort.believe(row, guard, window, values)
 
-    @property
-    def _caller(self) -> Caller | None:
-        """Who calls what is fused; nobody until there is a forecast, and all rows that are remembered are known.
+        guard, window = self.state.online.guard, self.state.window
+        form = self.cohort.online.guard.form(guard, self.state.rows)
+        _, entered = self._moved(believe, form, (guard, window), (self.rows(values)[:, None],))
+        return cast(Entered, entered)
+
+    def leave(self, entered: Entered, stamp: Stamp | None, answer: Answer | None) -> tuple[Parts, Group]:
+        """What goes out with a row, and the group after it."""
+        cohort, state = self.cohort, self.state
+        known = min(state.known + 1, cohort.cal.remembers)
+
+        def learn(row: int, before: Learned, entered: Entered, answer: Answer | None) -> tuple[Parts, Learned]:
+            issued, learned = cohort.learn(row, known, before, entered, answer)
+            return parts_of(cohort, row, entered, answer, issued, learned.online.warnings), learned
+
+        form = None if answer is None else cohort.form(state)
+        parts, learned = self._moved(learn, form, (Learned(state.online, state.hidden), entered), (answer,))
+        return parts, self._replace(state=cohort.after(state, stamp, answer is not None, entered.window, learned))
+
+    def _moved(self, move: Move, form: Form | None, kept: Values, news: Values) -> tuple[Any, Any]:
+        """A move, compiled and recorded once there is a forecast and all rows that are remembered are known.
 
         What comes before is of other forms, and over before it would be compiled.
         """
         state, remembered = self.state, self.cohort.cal.remembers
-        waits = state.online.guard.origin is None or state.known < remembered
-        return None if waits else self.cohort.library.caller
+        if self.recorder is None or state.online.guard.origin is None or state.known < remembered:
+            return move(state.rows, *kept, *news)
+        with calling(self.cohort.library.caller):
+            return self.recorder(move, form, state.rows, kept, news)
 
     @property
     def calibrators(self) -> list[Calibrator]:
@@ -74,7 +99,7 @@ class Group(NamedTuple):
     def part(self, chosen: Places) -> Group:
         """Some of its series, by their number in the group, with buffers of their own."""
         state = taken(self.state, self.cohort.series, chosen)
-        return Group(self.cohort.part(chosen.tolist()), state, self.places[chosen])
+        return Group.of(self.cohort.part(chosen.tolist()), state, self.places[chosen])
 
     def split(self, marked: NDArray[np.bool_]) -> list[Group]:
         """Those that are marked, and the others, where there are both."""
@@ -88,7 +113,7 @@ class Group(NamedTuple):
         for chosen in alike(calibrators):
             part = self if len(chosen) == len(self.places) else self.part(chosen)
             cohort = cohort_of([calibrators[number] for number in chosen], self.cohort.library)
-            taken_over.append(Group(cohort, cohort.taking_over(part.state), part.places))
+            taken_over.append(Group.of(cohort, cohort.taking_over(part.state), part.places))
         return taken_over
 
     def with_group(self, other: Group) -> Group | None:
@@ -101,7 +126,7 @@ class Group(NamedTuple):
         except UnlikeError:
             return None
         cohort = cohort_of(self.calibrators + other.calibrators, self.cohort.library)
-        return Group(cohort, state, np.concatenate([self.places, other.places]))
+        return Group.of(cohort, state, np.concatenate([self.places, other.places]))
 
 
 def cohort_of(calibrators: Sequence[Calibrator], library: Library) -> Cohort:

@@ -6,33 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ompb.core.arrays import Array, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued
+from ompb.core.warnings import WarningState
 from ompb.fleet.forecast import FleetCertificate, FleetWarnings, Parts
-from ompb.fleet.groups import Group
-from ompb.live.cohort import Entered
+from ompb.live.cohort import Cohort, Entered
 from ompb.live.outgoing import InUnits, in_units
+from ompb.seam.query import Answer
 
 
-def parts_of(group: Group, entered: Entered, base: Array | None, issued: Issued | None) -> Parts:
-    """What a group hands out once it has left a row; NaN where there is no forecast."""
-    rules = group.cohort.online
+def parts_of(
+    cohort: Cohort, row: int, entered: Entered, answer: Answer | None, issued: Issued | None, warned: WarningState
+) -> Parts:
+    """What series hand out with a row; NaN where there is no forecast."""
     xp = namespace(entered.values)
     hidden = xp.zeros_like(entered.values, dtype=xp.bool) if entered.hidden is None else entered.hidden
-    warning = FleetWarnings.of(group.state.online.warnings, group.state.rows - 1)
-    if issued is None or base is None:
-        units, nothing = _silence(group, entered.values)
-        return Parts(units, None if rules.certifier is None else nothing, warning, hidden[:, 0])
+    warning = FleetWarnings.of(warned, row)
+    if issued is None or answer is None:
+        units, nothing = _silence(cohort, entered.values)
+        return Parts(units, None if cohort.online.certifier is None else nothing, warning, hidden[:, 0])
     certificate = None if issued.certificate is None else FleetCertificate.of(issued.certificate)
-    return Parts(in_units(group.cohort, base, issued), certificate, warning, hidden[:, 0])
+    return Parts(in_units(cohort, answer.base, issued), certificate, warning, hidden[:, 0])
 
 
-def all_parts(groups: Sequence[Group], parts: Sequence[Parts]) -> Parts:
-    """The parts of all groups as one, in the order of the fleet."""
-    places = np.concatenate([group.places for group in groups])
-    if len(groups) == 1 and (places[:-1] < places[1:]).all():
+def all_parts(of_groups: Sequence[NDArray[np.int64]], parts: Sequence[Parts]) -> Parts:
+    """The parts of all groups as one, in the order of the fleet, where their series have these places."""
+    places = np.concatenate(of_groups)
+    if len(of_groups) == 1 and (places[:-1] < places[1:]).all():
         return parts[0]
     order = np.argsort(places)
     return Parts(*(_together(column, order) for column in zip(*parts, strict=True)))
@@ -47,8 +50,8 @@ def _together(column: Sequence[Any], order: Any) -> Any:
     return namespace(first).concat(column, axis=0)[order]
 
 
-def _silence(group: Group, like: Array) -> tuple[InUnits, FleetCertificate]:
-    cal, rules, series = group.cohort.cal, group.cohort.online, group.cohort.series
+def _silence(cohort: Cohort, like: Array) -> tuple[InUnits, FleetCertificate]:
+    cal, rules, series = cohort.cal, cohort.online, cohort.series
     xp = namespace(like)
 
     def nothing(*shape: int) -> Array:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator, online_rules
 from ompb.core.arrays import Array, has_all, has_none, namespace, row_major
+from ompb.core.counts import Form
 from ompb.core.fusing import fused, prepared
 from ompb.core.guard import Guard, GuardState
 from ompb.core.online import Issued, Online, OnlineState
@@ -50,6 +51,13 @@ class CohortState(NamedTuple):
     replaced: int | None  # origin of a new model's first forecast, until all rows that it speaks of have come
     window: Window
     online: OnlineState
+
+
+class Learned(NamedTuple):
+    """What rows have taught; all that changes, beside the clock and the window."""
+
+    online: OnlineState
+    hidden: Array  # as in `CohortState`
 
 
 class Entered(NamedTuple):
@@ -148,13 +156,21 @@ class Cohort:
 
     def enter(self, state: CohortState, values: Array) -> Entered:
         """A row (S, 1, C) has come, NaN where missing."""
-        rules, guard, newest = self.online.guard, state.online.guard, None
+        return self.believe(state.rows, state.online.guard, state.window, values)
+
+    def believe(self, row: int, guard: GuardState, window: Window, values: Array) -> Entered:
+        """The same, of the parts of a state that it takes."""
+        rules, newest = self.online.guard, None
         if not rules.is_off:
-            newest = rules.newest(guard, state.rows) or rules.in_place_of(self._stood_at(state.window, 0))
+            newest = rules.newest(guard, row) or rules.in_place_of(self._stood_at(window, 0))
         values, lanes, hidden, run, calm, window = _entered(
-            self.scaler, rules, newest, guard.off, guard.calm, state.window, state.rows, values
+            self.scaler, rules, newest, guard.off, guard.calm, window, row, values
         )
         return Entered(values, lanes, hidden, guard.with_run(run, calm), window)
+
+    def form(self, state: CohortState) -> Form | None:
+        """What, beside arrays, decides how the next row is taken in if it is forecast from; None if that is its own."""
+        return self.online.form(state.online, state.rows) if state.known >= self.cal.remembers else None
 
     def is_ready(self, state: CohortState) -> bool:
         """Whether the next row completes a window."""
@@ -164,22 +180,40 @@ class Cohort:
         self, state: CohortState, entered: Entered, stamp: Stamp | None, answer: Answer | None
     ) -> tuple[Issued | None, CohortState]:
         """What is issued with the row, in answer to a base forecast (S, H, C), and the state after it."""
-        rules, row, issued = self.online, state.rows, None
-        online = rules.reveal(state.online, row, entered.lanes, entered.guard)
+        before = Learned(state.online, state.hidden)
+        issued, learned = self.learn(state.rows, state.known + 1, before, entered, answer)
+        return issued, self.after(state, stamp, answer is not None, entered.window, learned)
+
+    def learn(
+        self, row: int, known: int, before: Learned, entered: Entered, answer: Answer | None
+    ) -> tuple[Issued | None, Learned]:
+        """What is issued with the row, of ``known`` ones, and what is learned after it."""
+        rules, issued, hidden = self.online, None, before.hidden
+        online = rules.reveal(before.online, row, entered.lanes, entered.guard)
         if answer is None:
             online = rules.pass_over(online, row)
         else:
             seen, said = self._lanes(entered.window.filled), self._lanes(answer.base)
-            issued, online = rules.issue(online, row, seen, said, state.known + 1, self._spreads(answer))
-        newest = state.newest if stamp is None else np.asarray([stamp]).astype(np.int64)
-        hidden = state.hidden
+            issued, online = rules.issue(online, row, seen, said, known, self._spreads(answer))
         if entered.hidden is not None:
             hidden = hidden + entered.hidden[:, 0]
-        replaced = self._still_new(state, row, answer is not None)
-        after = CohortState(
-            row + 1, state.known + 1, stamp is not None, newest, hidden, replaced, entered.window, online
+        return issued, Learned(online, hidden)
+
+    def after(
+        self, state: CohortState, stamp: Stamp | None, spoke: bool, window: Window, learned: Learned
+    ) -> CohortState:
+        """The state a row later, by the host's clock."""
+        row = state.rows
+        return CohortState(
+            rows=row + 1,
+            known=state.known + 1,
+            timed=stamp is not None,
+            newest=state.newest if stamp is None else np.asarray([stamp]).astype(np.int64),
+            hidden=learned.hidden,
+            replaced=self._still_new(state, row, spoke),
+            window=window,
+            online=learned.online,
         )
-        return issued, after
 
     def _still_new(self, state: CohortState, row: int, spoke: bool) -> int | None:
         """The origin of a new model's first forecast, which is put off by a row at which there was none."""
@@ -260,8 +294,7 @@ class Cohort:
 
     def _lanes(self, rows: Array) -> Array:
         """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""
-        centre, scale = self._columns
-        return ((row_major(rows.mT) - centre) / scale).reshape((-1, rows.shape[1]))
+        return _standardised(rows, *self._columns).reshape((-1, rows.shape[1]))
 
     def _spreads(self, answer: Answer) -> Array | None:
         """How far the quantiles of answers lie off their median, standardised: (N, Q - 1, H); None without any."""
@@ -273,6 +306,12 @@ class Cohort:
         off = (others - answer.base[..., None]) / self.scaler.scale[..., None]
         by_lane = row_major(xp.permute_dims(off, (0, 2, 3, 1)))
         return by_lane.reshape((-1, *by_lane.shape[2:]))
+
+
+@fused
+def _standardised(rows: Array, centre: Array, scale: Array) -> Array:
+    """Rows (S, T, C) as (S, C, T), by numbers in columns."""
+    return (row_major(rows.mT) - centre) / scale
 
 
 @fused

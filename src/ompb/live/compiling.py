@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from ompb.core.arrays import Array
+from ompb.core.counts import Count
 from ompb.errors import OptionError
 
 
@@ -29,9 +30,16 @@ def compiled_on(device: str) -> Callable[[Callable[..., Any], tuple[Any, ...]], 
     """What calls a fused function as a program of torch, made when it is first called with arrays of some form."""
 
     def call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        return _program(function)(*[_number(one, device) if type(one) is int else one for one in arguments])
+        return _program(function)(*[_array(one, device) for one in arguments])
 
     return call
+
+
+def _array(argument: Any, device: str) -> Any:
+    """Numbers as arrays () on the device; anything else as it is."""
+    if isinstance(argument, Count):
+        return argument.there
+    return _number(argument, device) if type(argument) is int else argument
 
 
 @cache
@@ -41,9 +49,9 @@ def _program(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compile(function)
 
 
-@lru_cache(maxsize=64)
+@cache
 def _number(number: int, device: str) -> Array:
-    """A whole number as an array () on the device."""
+    """A whole number as an array () on the device: a place in a ring, of which there are few. Rows have a `Count`."""
     import torch
 
     return torch.full((), number, device=device)

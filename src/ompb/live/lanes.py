@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -69,6 +69,45 @@ def mapped(change: Change, *values: _Value, every: bool = False, keeps: Keeps | 
     values, which only say that some work can be spared, the weakest one is kept.
     """
     return typing.cast(_Value, _mapped(change, values, "", None, every, keeps))
+
+
+def leaves(value: Any) -> list[Any]:
+    """Arrays, numbers and whatever else is no value class or tuple, in their order."""
+    found: list[Any] = []
+    _gather(value, found)
+    return found
+
+
+def with_leaves(value: _Value, given: Iterable[Any]) -> _Value:
+    """The value with other leaves, in the same order.
+
+    >>> with_leaves((1, (2.0, None)), leaves((3, (4.0, 5))))
+    (3, (4.0, 5))
+    """
+    return typing.cast(_Value, _filled(value, iter(given)))
+
+
+def _gather(value: Any, found: list[Any]) -> None:
+    kind: Any = type(value)
+    fields = _fields(kind)
+    if fields is not None:
+        for name in fields:
+            _gather(getattr(value, name), found)
+    elif kind is tuple:
+        for item in value:
+            _gather(item, found)
+    else:
+        found.append(value)
+
+
+def _filled(value: Any, given: Iterator[Any]) -> Any:
+    kind: Any = type(value)
+    fields = _fields(kind)
+    if fields is not None:
+        return kind(**{name: _filled(getattr(value, name), given) for name in fields})
+    if kind is tuple:
+        return tuple(_filled(item, given) for item in value)
+    return next(given)
 
 
 def _mapped(

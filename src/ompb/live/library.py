@@ -13,6 +13,7 @@ from ompb.core.fusing import Caller
 from ompb.errors import OptionError
 from ompb.floor.extras import extra
 from ompb.live.compiling import compiled_on, require_compiler
+from ompb.live.recording import Recorder
 
 DTYPES = ("float64", "float32")
 
@@ -23,7 +24,7 @@ class Library:
 
     device: str | None = None  # of torch; None: NumPy
     dtype: str = "float64"
-    compiled: bool = False  # fused functions are programs of torch's compiler
+    compiled: bool = False  # fused functions are programs of torch's compiler, and a GPU records them
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -49,6 +50,10 @@ class Library:
     def caller(self) -> Caller | None:
         """Who calls fused functions; None: nobody, they run as they are."""
         return compiled_on(self.device) if self.compiled and self.device is not None else None
+
+    def recorder(self) -> Recorder | None:
+        """Who makes the moves of a group of series; None: they are made as they are."""
+        return Recorder(self.device) if self.compiled and self.device is not None else None
 
     def array(self, values: Any) -> Array:
         """Numbers of any array here; whole numbers and truth values keep their type."""

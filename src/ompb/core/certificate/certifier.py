@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, dot, namespace, zeros
+from ompb.core.arrays import Array, dot, namespace, put, zeros
 from ompb.core.certificate.disagreement import DisagreementMode, bounded, differences, gaps, lane_statistics
 from ompb.core.certificate.kinds import Kind
 from ompb.core.certificate.scales import Scales, proxy
 from ompb.core.certificate.windows import CertificateWindows, Reader
+from ompb.core.counts import Form, along
 from ompb.core.fusing import fused
 from ompb.core.mixture import States
 from ompb.floor.shapes import Shape
@@ -128,22 +129,35 @@ class Certifier:
         """The pair statistics (N, Q) of what voices say of one window, (N, K, H), with their leverage (N, K)."""
         return lane_statistics(corrections, leverage, self.of_products)
 
+    def form(self, state: CertificateState, origin: int) -> Form | None:
+        """Of an origin that is certified; None where the source is read again."""
+        return None if self._rereads(state.steps) is not None else (origin - state.steps, self._filled(state))
+
     def step(
-        self, state: CertificateState, states: States, weights: Array, statistics: Array
+        self, state: CertificateState, origin: int, states: States, weights: Array, statistics: Array
     ) -> tuple[Reading, CertificateState]:
         """The certificate of what is issued with weights (N, K), and the state after.
 
         ``statistics`` (N, Q) are those of the present window.
         """
-        if state.steps % self.options.reread == 0:
-            state = self._read(state, states, weights, self.options.reread)
-        elif state.steps < self.options.reread and state.steps.bit_count() == 1:
-            state = self._read(state, states, weights, 0)
-        place, steps = state.steps % self.options.ring, state.steps + 1
-        series, _, channels, _ = state.ring.shape
-        state.ring[:, place] = statistics.reshape((series, channels, -1))  # a dead place: it is read just below
+        renewed = self._rereads(state.steps)
+        if renewed is not None:
+            state = self._read(state, states, weights, renewed)
+        # a dead place: it is read just below
+        put(state.ring, along(state.steps, origin) % self.options.ring, statistics.reshape(state.ring[:, 0].shape))
         total = self._total(state.ring, state.pairs)
-        return Reading(state.source, total / min(steps, self.options.ring)), CertificateState(*state[:-1], steps)
+        reading = Reading(state.source, total / self._filled(state))
+        return reading, CertificateState(*state[:-1], state.steps + 1)
+
+    def _rereads(self, steps: int) -> int | None:
+        """How many windows are to be read again after so many steps; None if the source is left as last read."""
+        if steps % self.options.reread == 0:
+            return self.options.reread
+        return 0 if steps < self.options.reread and steps.bit_count() == 1 else None
+
+    def _filled(self, state: CertificateState) -> int:
+        """Places of the ring that have a target window, the present one included."""
+        return min(state.steps + 1, self.options.ring)
 
     def _read(self, state: CertificateState, states: States, weights: Array, renewed: int) -> CertificateState:
         """Read the next so many windows again (all of them the first time), then every term under these weights."""

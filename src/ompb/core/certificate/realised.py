@@ -26,6 +26,7 @@ from typing import Annotated, NamedTuple
 from ompb.core.arrays import Array, at_least, namespace, over_series, zeros
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, Stakes, shortfalls, upper_mean
 from ompb.core.certificate.scales import proxy
+from ompb.core.counts import Form, along
 from ompb.core.fusing import fused
 from ompb.floor.shapes import Shape
 
@@ -75,10 +76,18 @@ class RealisedRisks:
     def learn(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """The newest row's errors (N, H) by lead, 0 but where ``observed`` (N, H) is 1."""
         horizon = int(errors.shape[1])
-        first = row - self.patience - 2 * horizon
-        if first >= 0 and first % horizon == 0:
-            state = self._judge(state, first, horizon)
+        if self._judges(row, horizon):
+            state = self._judge(state, row - self.patience - 2 * horizon, horizon, row)
         return RealisedState(self._grown(state.maturing, row, errors, observed), *state[1:-1], row + 1)
+
+    def form(self, state: RealisedState, row: int) -> Form | None:
+        """Of a row that is learned; None where a block is due."""
+        return None if self._judges(row, int(state.block.shape[2])) else ()
+
+    def _judges(self, row: int, horizon: int) -> bool:
+        """Whether a block is judged once a row has come."""
+        since = row - self.patience - 2 * horizon
+        return since >= 0 and since % horizon == 0
 
     def learn_late(self, state: RealisedState, row: int, errors: Array, observed: Array) -> RealisedState:
         """The errors of a row that is at most ``patience`` rows old."""
@@ -91,7 +100,7 @@ class RealisedRisks:
         due = state.rows - 1 - self.patience - horizon  # no late cell can reach the origins before it
         first = max(due - 1, 0) // horizon * horizon
         if due > 0:
-            state = self._judge(state, first, due - first)
+            state = self._judge(state, first, due - first, first)
         total, count = (state.before[:, i] + xp.sum(state.block[:, i], axis=-1) for i in (0, 1))
         outcomes = at_least(count, 1.0)
         price = xp.full_like(total, 1 + math.log(1 / delta))
@@ -102,24 +111,14 @@ class RealisedRisks:
 
     def _grown(self, maturing: Array, row: int, errors: Array, observed: Array) -> Array:
         """The sums of the forecasts that spoke of a row, with its errors in them."""
-        xp = namespace(errors)
-        series, _, depth = maturing.shape
-        horizon = errors.shape[1]
-        both = over_series(xp.concat([errors * errors, observed], axis=1), self.channels)
-        both = both.reshape((series, 2, horizon))
-        start = -row % depth  # leads 1, 2, ... are origins row - 1, row - 2, ...
-        left = min(depth - start, horizon)
-        grown = xp.asarray(maturing, copy=True)
-        if left == horizon:
-            here = grown[..., start : start + horizon]
-            here += both
-        else:
-            grown[..., start:] += both[..., :left]
-            grown[..., : horizon - left] += both[..., left:]
-        return grown
+        start = -along(row, row) % maturing.shape[2]  # leads 1, 2, ... are origins row - 1, row - 2, ...
+        return _grown(maturing, start, errors, observed, (self.channels,))
 
-    def _judge(self, state: RealisedState, first: int, due: int) -> RealisedState:
-        """Judge the first so many origins of the block that begins at ``first``; the block's places are dead then."""
+    def _judge(self, state: RealisedState, first: int, due: int, row: int) -> RealisedState:
+        """Judge the first so many origins of the block that begins at ``first``; the block's places are dead then.
+
+        The present ``row`` is one that a device may know.
+        """
         xp = namespace(state.maturing)
         horizon = int(state.block.shape[2])
         start = (-first - horizon) % int(state.maturing.shape[2])  # of the block's last origin, which comes first
@@ -130,10 +129,29 @@ class RealisedRisks:
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
         block, shortfall, newest = _judged(
-            mature, place, due, first, known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
+            mature, place, due, along(first, row), known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
         )
         before = state.before + xp.sum(state.block, axis=-1)
         return RealisedState(maturing, block, before, shortfall, newest, state.rows)
+
+
+@fused
+def _grown(maturing: Array, start: int | Array, errors: Array, observed: Array, channels: tuple[int]) -> Array:
+    """The sums (S, 2, depth) with errors (N, H) and what is observed (N, H), which begin at a place, in them."""
+    xp, (series, _, depth), horizon = namespace(errors), maturing.shape, int(errors.shape[1])
+    both = over_series(xp.concat([errors * errors, observed], axis=1), *channels).reshape((series, 2, horizon))
+    if not isinstance(start, int):
+        lead = (xp.arange(depth, device=both.device) - start) % depth
+        return maturing + xp.where(lead < horizon, xp.take(both, lead.clip(max=horizon - 1), axis=2), 0.0)
+    left = min(depth - start, horizon)
+    grown = xp.asarray(maturing, copy=True)
+    if left == horizon:
+        here = grown[..., start : start + horizon]
+        here += both
+    else:
+        grown[..., start:] += both[..., :left]
+        grown[..., : horizon - left] += both[..., left:]
+    return grown
 
 
 @fused
@@ -141,7 +159,7 @@ def _judged(
     mature: Array,
     place: Array,
     due: int,
-    first: int,
+    first: int | Array,
     known: Array,
     shortfall: Array,
     newest: Array,

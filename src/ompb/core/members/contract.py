@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ompb.core.arrays import Array
+from ompb.core.counts import Form
 from ompb.core.features import FeatureMap, View
 from ompb.floor.shapes import Tagged
 
@@ -68,6 +69,15 @@ class Voices(ABC):
         """What is said of the window (N, 1, any) of a new origin, and the state once its inputs are taken in."""
         del origin
         return self.speak(state, seen), state
+
+    def form(self, state: Any, row: int) -> Form | None:
+        """What, beside arrays, decides how a row is learned and then issued from; None where that is its own.
+
+        Rows of one form differ in arrays alone, the row's number among them as `along` gives it: one of them can be
+        recorded and played for the others.
+        """
+        del row
+        return () if state is None else None
 
     def pass_over(self, state: Any, origin: int) -> Any:
         """The state after an origin without a forecast."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from ompb.core.arrays import Array, at_least, contiguous, namespace, product
+from ompb.core.counts import Form
 from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.sums import Sums
@@ -75,6 +76,10 @@ class Heads(Voices):
         """The same for a new origin, with the leverage in force before it is taken in."""
         corrections, leverage, after = self.recursion.take_in(state, origin, seen[:, 0])
         return Speech(corrections, self.scale * leverage[..., None]), after
+
+    def form(self, state: Posterior, row: int) -> Form | None:
+        """That of the recursion."""
+        return self.recursion.form(state, row)
 
     def pass_over(self, state: Posterior, origin: int) -> Posterior:
         """The past fades."""

@@ -1,0 +1,220 @@
+"""A recorded fleet: what a GPU records and plays, played here operation by operation, from the same places."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, calibrator, calibrators, last_season, table
+
+import ompb
+from ompb.core.counts import Count, along
+from ompb.core.posterior import REFILL_EVERY
+from ompb.datasets.synthetic import shifted_stream
+from ompb.errors import ForecasterError
+from ompb.live import compiling, library, recording
+from ompb.types import Floats
+
+torch = pytest.importorskip("torch")
+SILENT, TICKS = (110, 111), 240
+
+
+class Tape(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+    """Notes every operation with the arrays it reads and writes, as a recording does, and does them again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        del types
+        out = func(*args, **(kwargs or {}))
+        self.calls.append((func, args, kwargs or {}, out))
+        return out
+
+    def replay(self) -> None:
+        for func, args, kwargs, out in self.calls:
+            if func._schema.is_mutable:
+                func(*args, **kwargs)
+            elif not is_view(out, args):
+                for place, news in zip(tensors_in(out), tensors_in(func(*args, **kwargs)), strict=True):
+                    place.copy_(news)
+
+
+def tensors_in(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def is_view(out: Any, args: Any) -> bool:
+    given = {tensor.untyped_storage().data_ptr() for tensor in tensors_in(args)}
+    return any(tensor.numel() and tensor.untyped_storage().data_ptr() in given for tensor in tensors_in(out))
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let processors record, and nothing be compiled; a number for each time that a recording is played."""
+    plays: list[int] = []
+
+    def captured(
+        work: Callable[[Sequence[Any]], list[Any]], homes: list[Any], pool: Any
+    ) -> tuple[Callable[[], None], list[Any]]:
+        del pool
+        with Tape() as tape:
+            arrays = work(homes)
+
+        def replay() -> None:
+            plays.append(len(tape.calls))
+            tape.replay()
+
+        return replay, arrays
+
+    monkeypatch.setattr(recording, "captured", captured)
+    monkeypatch.setattr(recording, "records", lambda _: True)
+    monkeypatch.setattr(recording, "pool", lambda _: None)
+    monkeypatch.setattr(compiling, "_program", lambda function: function)
+    monkeypatch.setattr(library, "require_compiler", lambda _: None)
+    return plays
+
+
+def followed(fleet: ompb.Fleet, ticks: int = TICKS, holes: float = 0.03) -> Iterator[list[Floats]]:
+    """All arrays of a fleet's forecasts, on rows with holes, without base forecasts for a while, and with late rows."""
+    for tick, rows in enumerate(table(TICKS, holes=holes)[:ticks]):
+        out = fleet.step(rows, at=tick, base=None) if tick in SILENT else fleet.step(rows, at=tick)
+        assert out is not None
+        yield arrays_in(out.parts)
+        if tick % 25 == 24:
+            whole = table(TICKS, holes=0.0)[tick - 2]
+            fleet.observe(tick - 2, {one: whole[place] for place, one in enumerate(IDS) if place != 3})
+
+
+def arrays_in(value: Any) -> list[Floats]:
+    if isinstance(value, tuple):
+        return [array for part in value for array in arrays_in(part)]
+    return [] if value is None else [np.asarray(value, dtype=np.float64)]
+
+
+def assert_alike(first: Any, second: Any) -> None:
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_a_number_that_moves_with_a_count_is_an_array_where_the_count_has_one() -> None:
+    count = Count.of(7, torch.tensor(9))
+    assert (count, count + 1, type(count + 1)) == (7, 8, int)
+    assert (int(along(5, count)), along(5, 7)) == (7, 5)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
+def test_a_recorded_fleet_is_the_plain_one(own: bool, played: list[int]) -> None:
+    assert TICKS > 3 * REFILL_EVERY
+    cals: Any = calibrators() if own else calibrator()
+    plain = followed(ompb.Fleet(cals, last_season, IDS, device="cpu"))
+    recorded = followed(ompb.Fleet(cals, last_season, IDS, device="cpu", compiled=True))
+    for first, second in zip(plain, recorded, strict=True):
+        assert_alike(first, second)
+    assert len(played) > TICKS
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gate": "shared", "discounts": (0.99, 0.999)},
+        {"gate": "open", "draws": 3, "guard": None},
+        {"online": False, "members": ("backbone", "head"), "certificate": False},
+        {"kind": "freedman", "disagreement": "normalised", "novelty": 0.0, "reread": 7, "ring": 5},
+        {"patience": 0},
+    ],
+)
+def test_every_form_of_a_step_is_recorded(options: dict[str, Any], played: list[int]) -> None:
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    form = {**SETTINGS, **options}
+    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
+    plain, recorded = (
+        followed(ompb.Fleet(cal, last_season, IDS, device="cpu", compiled=compiled), 110) for compiled in (False, True)
+    )
+    for first, second in zip(plain, recorded, strict=True):
+        assert_alike(first, second)
+    assert len(played) > 30
+
+
+def test_what_went_out_stays_as_it_was(played: list[int]) -> None:
+    fleet = ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True)
+    outs, kept = [], []
+    for tick, rows in enumerate(table(TICKS)[:150]):
+        out = fleet.step(rows, at=tick)
+        assert out is not None
+        outs.append(out)
+        kept.append([array.copy() for array in arrays_in(out.parts)])
+    assert played
+    for out, before in zip(outs, kept, strict=True):
+        for one, other in zip(arrays_in(out.parts), before, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_rows_that_were_handed_in_stay_as_they_were(played: list[int]) -> None:
+    fleet = ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True)
+    given = [torch.tensor(rows) for rows in table(TICKS)[:120]]
+    before = [rows.clone() for rows in given]
+    for tick, rows in enumerate(given):
+        fleet.step(rows, at=tick)
+    assert played
+    assert all(torch.equal(one.nan_to_num(), other.nan_to_num()) for one, other in zip(given, before, strict=True))
+
+
+def test_copies_files_and_a_forecaster_that_fails_leave_a_recorded_fleet_alone(
+    played: list[int], tmp_path: Path
+) -> None:
+    fails = False
+
+    def forecaster(windows: Floats) -> Floats:
+        if fails:
+            raise ValueError("out of order")
+        return last_season(windows)
+
+    plain = ompb.Fleet(calibrator(), last_season, IDS, device="cpu")
+    fleet = ompb.Fleet(calibrator(), forecaster, IDS, device="cpu", compiled=True)
+    others: list[tuple[int, ompb.Fleet]] = []
+    for tick, rows in enumerate(table(TICKS)[:160]):
+        if tick % 10 == 9:
+            fails = True
+            with pytest.raises(ForecasterError):
+                fleet.step(rows + 100, at=tick)
+            fails = False
+        if tick in (70, 121):
+            fleet.save(tmp_path / "fleet.ompb")
+            loaded = ompb.Fleet.load(tmp_path / "fleet.ompb", calibrator(), last_season, device="cpu")
+            others += [(tick, copy.copy(fleet)), (tick, loaded)]
+            others[-2][1].step(rows - 50, at=tick)  # goes its own way
+        one, two = plain.step(rows, at=tick), fleet.step(rows, at=tick)
+        assert one is not None
+        assert two is not None
+        assert_alike(arrays_in(one.parts), arrays_in(two.parts))
+        for _, other in others[1::2]:
+            out = other.step(rows, at=tick)
+            assert out is not None
+            assert_alike(arrays_in(out.parts), arrays_in(one.parts))
+    assert played
+
+
+def test_recordings_do_not_pile_up(played: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "LIMIT", 5)
+    plain, recorded = (
+        followed(ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=compiled), 100)
+        for compiled in (False, True)
+    )
+    for first, second in zip(plain, recorded, strict=True):
+        assert_alike(first, second)
+    assert played
+
+
+def test_a_large_fleet_is_not_recorded(played: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST", 1000)
+    for _ in followed(ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True), 60):
+        pass
+    assert not played
