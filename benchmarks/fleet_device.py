@@ -5,7 +5,8 @@
 Base forecasts are handed in there. Of few lanes the time of a step is its fixed cost; of as many as fill the given
 memory with their state it is what a lane costs. Beside it, the memory of a lane: of its state, and at most, with all
 that is computed in a step. To compile takes up to a minute for each form of a fleet, so only those in float32 are. A
-fleet is compiled as if it were the first: programs made for another size are forgotten.
+fleet is compiled as if it were the first: programs made for another size are forgotten. Steps of few lanes are recorded
+as well, those of many are not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import itertools
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -133,16 +135,21 @@ def lines_of(horizon: int, device: str, gigabytes: float, ticks: int) -> Iterato
     for dtype, compiled in itertools.product(DTYPES, (False, True)):
         if compiled and dtype != "float32":
             continue
-        few = bench.measure(FEW, dtype, compiled)
+        few, narrow = bench.measure(FEW, dtype, compiled), {**plain, "dtype": dtype}
+        away = bench.difference(narrow, {**narrow, "compiled": True}) if compiled else from_host  # with its programs
         many = bench.measure(max(FEW, int(gigabytes * 1e3 / few.state)), dtype, compiled)
-        narrow = {**plain, "dtype": dtype}
-        away = bench.difference(narrow, {**narrow, "compiled": True}) if compiled else from_host
         form = f"{horizon} | {dtype} | {'yes' if compiled else 'no'}"
         yield (
             f"| {form} | {away:.1e} | {few.first:.0f} | {few.kernels:.0f} | {few.step * 1e3:.2f} | "
             f"{many.lanes:,} | {many.step * 1e3:.2f} | {many.lanes / many.step:,.0f} | "
             f"{many.state:.3f} | {many.most:.3f} |"
         )
+
+
+def commit() -> str:
+    """Of this working copy."""
+    found = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def page(lines: list[str], device: str, gigabytes: float) -> str:
@@ -154,7 +161,7 @@ def page(lines: list[str], device: str, gigabytes: float) -> str:
 compiled fleet, that to the forecasts of one that is not, in its own numbers. The seconds are those of the first rows of
 {FEW} lanes, in which programs are compiled.
 
-{os.cpu_count()} processors with {os.getloadavg()[0]:.1f} processes at work on them. Made by
+{os.cpu_count()} processors with {os.getloadavg()[0]:.1f} processes at work on them. Made of commit {commit()} by
 `python benchmarks/fleet_device.py --device {device} --out results/fleet-device.md`.
 
 | {" | ".join(COLUMNS)} |

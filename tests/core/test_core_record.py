@@ -25,8 +25,8 @@ NO_LEAST = np.zeros(2)
 def recorded(signals: Floats, least: Floats = NO_LEAST) -> Record:
     """After the signals (T, S, 2) of rows."""
     record = Record.empty(signals, signals.shape[1], 2)
-    for row in signals:
-        record = record.with_row(row, least)
+    for row, shown in enumerate(signals):
+        record = record.with_row(row, shown, least)
     return record
 
 
@@ -57,8 +57,8 @@ def test_whole_blocks_forget_the_rows_of_a_block_that_is_not_full() -> None:
     signals = np.random.default_rng(0).normal(size=(9 * BLOCK + 7, 1, 2))
     record, shorter = recorded(signals).whole_blocks(), recorded(signals[: 9 * BLOCK])
     more = np.random.default_rng(1).normal(size=(BLOCK, 1, 2))
-    for row in more:
-        record, shorter = record.with_row(row, NO_LEAST), shorter.with_row(row, NO_LEAST)
+    for row, shown in enumerate(more):
+        record, shorter = record.with_row(row, shown, NO_LEAST), shorter.with_row(row, shown, NO_LEAST)
     assert all(np.array_equal(a, b) for a, b in zip(record, shorter, strict=True))
 
 
@@ -66,7 +66,7 @@ def test_an_earlier_record_stays_good() -> None:
     signals = np.random.default_rng(0).normal(size=(6 * BLOCK, 1, 2))
     record = recorded(signals[:-1])
     before = record.maxima.copy()
-    record.with_row(signals[-1], NO_LEAST)
+    record.with_row(0, signals[-1], NO_LEAST)
     assert np.array_equal(record.maxima, before)
 
 

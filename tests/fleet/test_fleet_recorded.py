@@ -20,10 +20,11 @@ from ompb.live import compiling, library, recording
 from ompb.types import Floats
 
 torch = pytest.importorskip("torch")
+dispatching = pytest.importorskip("torch.utils._python_dispatch")
 SILENT, TICKS = (110, 111), 240
 
 
-class Tape(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+class Tape(dispatching.TorchDispatchMode):  # type: ignore[misc, name-defined]
     """Notes every operation with the arrays it reads and writes, as a recording does, and does them again."""
 
     def __init__(self) -> None:

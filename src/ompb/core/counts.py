@@ -36,4 +36,6 @@ def along(number: int, count: int) -> int | Array:
     >>> along(7, 5), along(7, Count.of(5, there=25))
     (7, 27)
     """
-    return count.there + (number - count) if isinstance(count, Count) else number
+    if not isinstance(count, Count):
+        return number
+    return count.there if number == count else count.there + (number - count)

@@ -277,7 +277,7 @@ class Online:
             self.mixture.form(state.members, row),
             certified,
             self.realised.form(state.realised, row),
-            self.warnings.form(state.warnings),
+            self.warnings.form(state.warnings, row),
         )
         return None if None in parts else parts
 

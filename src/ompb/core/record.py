@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
-from ompb.core.arrays import Array, contiguous, namespace, zeros
-from ompb.core.counts import Form
+from ompb.core.arrays import Array, contiguous, namespace, put, zeros
+from ompb.core.counts import Form, along
+from ompb.core.fusing import fused
 from ompb.floor.shapes import Shape
 
 BLOCK = 24  # rows
@@ -56,25 +57,22 @@ class Record(NamedTuple):
         """How far signals (S, signals) lie above the law's location, in its scale: z."""
         return (signals - self.location) / self.scale
 
-    def with_row(self, signals: Array, least: Array) -> Record:
+    def with_row(self, row: int, signals: Array, least: Array) -> Record:
         """Once a row's signals (S, signals) are known; their law's scale is at least ``least`` (signals,)."""
         xp = namespace(signals)
-        place, rows = self.rows % BLOCK, self.rows + 1
-        high = xp.maximum(self.high, signals) if place else signals
+        high, rows = _higher(self.high, signals, along(self.rows, row) % BLOCK), self.rows + 1
         if rows % BLOCK:
             return Record(self.maxima, high, self.location, self.scale, rows)
-        block = rows // BLOCK - 1
         maxima = contiguous(self.maxima)  # sums round by layout
-        maxima[..., block % BLOCKS] = high
-        known = maxima[..., : block + 1]
+        put(maxima.mT, (along(rows, row) // BLOCK - 1) % BLOCKS, high)
+        known = maxima[..., : rows // BLOCK]
         scale = xp.maximum(BETA * xp.std(known, axis=-1), least)
         return Record(maxima, high, xp.mean(known, axis=-1) - EULER * scale, scale, rows)
 
-    @property
-    def form(self) -> Form | None:
-        """Of the next row; None for one that ends a block."""
-        place = self.rows % BLOCK
-        return None if place == BLOCK - 1 else (place == 0,)
+    def form(self, row: int) -> Form:
+        """Of the next row: where this record began, and, if it ends a block, how many there are then."""
+        rows = self.rows + 1
+        return row - rows, 0 if rows % BLOCK else min(rows // BLOCK, BLOCKS)
 
     @property
     def is_news(self) -> bool:
@@ -84,6 +82,15 @@ class Record(NamedTuple):
     def whole_blocks(self) -> Record:
         """Without the block that is not full yet."""
         return self._replace(rows=self.rows // BLOCK * BLOCK)
+
+
+@fused
+def _higher(high: Array, signals: Array, place: int | Array) -> Array:
+    """The largest values (S, signals) of a block, of which a row has that place."""
+    xp = namespace(signals)
+    if isinstance(place, int):
+        return xp.maximum(high, signals) if place else signals
+    return xp.where(place == 0, signals, xp.maximum(high, signals))
 
 
 def line_of(rows: float) -> float:

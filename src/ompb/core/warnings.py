@@ -182,13 +182,13 @@ class Warnings:
         ``ratio`` (N,), how late errors compare with issued standard deviations, tells which lanes `errors` is about.
         """
         shown = self._shown(state, row, windows[:, -self.source.span :], whitened, novelty, ratio)
-        record = state.record.with_row(shown.signals, self.least)
+        record = state.record.with_row(row, shown.signals, self.least)
         line = record.line(self.excess) if record.is_news else state.line
         return WarningState(record, line, shown.usual, state.erring, *shown[2:], True)
 
-    def form(self, state: WarningState) -> Form | None:
-        """Of a row that is issued from; None for the first one, and where a block ends."""
-        return state.record.form if state.started else None
+    def form(self, state: WarningState, row: int) -> Form | None:
+        """Of a row that is issued from; None for the first one."""
+        return state.record.form(row) if state.started else None
 
     @fused
     def _shown(

@@ -104,7 +104,7 @@ def _filled(value: Any, given: Iterator[Any]) -> Any:
     kind: Any = type(value)
     fields = _fields(kind)
     if fields is not None:
-        return kind(**{name: _filled(getattr(value, name), given) for name in fields})
+        return kind(*[_filled(getattr(value, name), given) for name in fields])
     if kind is tuple:
         return tuple(_filled(item, given) for item in value)
     return next(given)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,11 +23,11 @@ from ompb.core.arrays import Array, namespace
 from ompb.core.counts import Count, Form
 from ompb.live.lanes import leaves, with_leaves
 
-# Rows of a form that are moved as usual before one is recorded: by then programs are compiled.
-AS_USUAL = 2
+# Rows of a form that are moved as usual before one is recorded: some forms come only once.
+AS_USUAL = 1
 # Kept values of more bytes are not recorded: their kernels take longer to run than to launch, and every recording has
 # arrays of its own.
-MOST = 2**31
+MOST = 2**30
 # Recordings at which all are forgotten: some of them are of forms that do not come again.
 LIMIT = 64
 
@@ -85,39 +86,68 @@ class Recording:
 
     replay: Callable[[], None]
     homes: list[Array]  # of the row's number, the kept arrays and the news
-    packs: list[Array]  # all that goes out, one array for each type of numbers
-    out: Any  # what went out when it was made, of which the shapes and types still hold
-    left: Any  # what it leaves; numbers as they were when it was made
+    packs: list[Array]  # what goes out, `_packed`
+    shapes: list[tuple[Any, tuple[int, ...]]]  # type and shape of each array in it
+    out: Mould  # for its arrays
+    left: Mould  # for the numbers that are left
+    left_arrays: list[Array]
     steps: list[int]  # by which each number moves on with a row
 
     @classmethod
     def of(cls, move: Move, row: int, kept: Values, news: Values, homes: list[Array], pool: Any) -> Recording:
-        """Of a move from these homes, which is recorded and not made."""
+        """Of a move from these homes, which is recorded and not made. The numbers left are those of the first value."""
+        given = Mould.of((kept, news), _is_array)
         made: list[Any] = []
 
         def work(arrays: Sequence[Array]) -> list[Array]:
-            given = _with(arrays[1:], (kept, news))
-            made[:] = move(Count.of(row, arrays[0]), *given[0], *given[1])
+            kept, news = given.filled(arrays[1:])
+            made[:] = move(Count.of(row, arrays[0]), *kept, *news)
             return [*_packed(_arrays(made[0])), *_arrays(made[1])]
 
         replay, arrays = captured(work, homes, pool)
         out, left = made
-        count = len(arrays) - len(_arrays(left))
-        steps = [after - before for before, after in zip(_numbers(kept[0]), _numbers(left), strict=True)]
-        return cls(replay, homes, arrays[:count], out, _with(arrays[count:], left), steps)
-
-    @property
-    def left_arrays(self) -> list[Array]:
-        """What it writes to, and what it leaves as it was."""
-        return _arrays(self.left)
+        left_arrays, before, after = _arrays(left), _numbers(kept[0]), _numbers(left)
+        return cls(
+            replay=replay,
+            homes=homes,
+            packs=arrays[: len(arrays) - len(left_arrays)],
+            shapes=[(one.dtype, tuple(one.shape)) for one in _arrays(out)],
+            out=Mould.of(out, _is_array),
+            left=Mould.of(left, _is_number),
+            left_arrays=left_arrays,
+            steps=[later - now for now, later in zip(before, after, strict=True)],
+        )
 
     def play(self, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
-        """Make the move with other values. Numbers that are kept are those of the first value."""
-        _copy(self.homes[1:], _arrays((kept, news)))
+        """Make the move with other values."""
+        given = leaves((kept, news))
+        _copy(self.homes[1:], list(filter(_is_array, given)))
         self.homes[0].fill_(row)
         self.replay()
-        numbers = [number + step for number, step in zip(_numbers(kept[0]), self.steps, strict=True)]
-        return _with(_unpacked(self.packs, _arrays(self.out)), self.out), _with(numbers, self.left, _is_number)
+        moved_on = map(operator.add, filter(_is_number, given), self.steps)
+        return self.out.filled(_unpacked(self.packs, self.shapes)), self.left.filled(moved_on)
+
+
+@dataclass(frozen=True)
+class Mould:
+    """A value some of whose leaves are filled in."""
+
+    value: Any
+    leaves: list[Any]
+    places: list[int]
+
+    @classmethod
+    def of(cls, value: Any, among: Callable[[Any], bool]) -> Mould:
+        """A value of which such leaves are to be filled in."""
+        every = leaves(value)
+        return cls(value, every, [place for place, one in enumerate(every) if among(one)])
+
+    def filled(self, others: Iterable[Any]) -> Any:
+        """The value with others in their place, in order."""
+        every = self.leaves.copy()
+        for place, other in zip(self.places, others, strict=True):
+            every[place] = other
+        return with_leaves(self.value, every)
 
 
 def records(device: str) -> bool:
@@ -179,21 +209,19 @@ def _copy(homes: Sequence[Array], values: Sequence[Array]) -> None:
         torch._foreach_copy_(to, of)
 
 
-def _packed(arrays: Sequence[Array]) -> list[Array]:
+def _packed(arrays: Iterable[Array]) -> list[Array]:
     """All numbers of each type one after the other, so that few copies do."""
-    kinds = dict.fromkeys(array.dtype for array in arrays)
-    return [
-        namespace(arrays[0]).concat([array.reshape((-1,)) for array in arrays if array.dtype == kind]) for kind in kinds
-    ]
+    by_type: dict[Any, list[Array]] = {}
+    for array in arrays:
+        by_type.setdefault(array.dtype, []).append(array.reshape((-1,)))
+    return [namespace(flat[0]).concat(flat) for flat in by_type.values()]
 
 
-def _unpacked(packs: Sequence[Array], like: Sequence[Array]) -> list[Array]:
+def _unpacked(packs: Sequence[Array], shapes: Sequence[tuple[Any, tuple[int, ...]]]) -> Iterator[Array]:
     """Copies of packed numbers, in the shapes of those they were made from."""
-    parts = {
-        pack.dtype: iter(pack.clone().split([math.prod(array.shape) for array in like if array.dtype == pack.dtype]))
-        for pack in packs
-    }
-    return [next(parts[array.dtype]).reshape(array.shape) for array in like]
+    sizes = {pack.dtype: [math.prod(shape) for kind, shape in shapes if kind == pack.dtype] for pack in packs}
+    parts = {pack.dtype: iter(pack.clone().split(sizes[pack.dtype])) for pack in packs}
+    return (next(parts[kind]).view(shape) for kind, shape in shapes)
 
 
 def _is_array(leaf: Any) -> bool:
@@ -210,9 +238,3 @@ def _arrays(value: Any) -> list[Array]:
 
 def _numbers(value: Any) -> list[int]:
     return list(filter(_is_number, leaves(value)))
-
-
-def _with(others: Iterable[Any], value: Any, among: Callable[[Any], bool] = _is_array) -> Any:
-    """The value with other arrays, or whatever is replaced."""
-    rest = iter(others)
-    return with_leaves(value, [next(rest) if among(one) else one for one in leaves(value)])

@@ -80,9 +80,9 @@ class RealisedRisks:
             state = self._judge(state, row - self.patience - 2 * horizon, horizon, row)
         return RealisedState(self._grown(state.maturing, row, errors, observed), *state[1:-1], row + 1)
 
-    def form(self, state: RealisedState, row: int) -> Form | None:
-        """Of a row that is learned; None where a block is due."""
-        return None if self._judges(row, int(state.block.shape[2])) else ()
+    def form(self, state: RealisedState, row: int) -> Form:
+        """Of a row that is learned: whether a block is due."""
+        return self._judges(row, int(state.block.shape[2]))
 
     def _judges(self, row: int, horizon: int) -> bool:
         """Whether a block is judged once a row has come."""
@@ -121,10 +121,10 @@ class RealisedRisks:
         """
         xp = namespace(state.maturing)
         horizon = int(state.block.shape[2])
-        start = (-first - horizon) % int(state.maturing.shape[2])  # of the block's last origin, which comes first
-        mature = state.maturing[..., start : start + horizon]
-        maturing = xp.asarray(state.maturing, copy=True)
-        maturing[..., start : start + horizon] = 0.0
+        start = (-along(first, row) - horizon) % state.maturing.shape[
+            2
+        ]  # of the block's last origin, which comes first
+        mature, maturing = _taken_out(state.maturing, start, (horizon,))
         place = xp.arange(horizon, dtype=mature.dtype, device=mature.device)  # float32 counts no further than 2^24
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
@@ -152,6 +152,19 @@ def _grown(maturing: Array, start: int | Array, errors: Array, observed: Array, 
         grown[..., start:] += both[..., :left]
         grown[..., : horizon - left] += both[..., left:]
     return grown
+
+
+@fused
+def _taken_out(maturing: Array, start: int | Array, horizon: tuple[int]) -> tuple[Array, Array]:
+    """The sums (S, 2, H) that begin at a place, and all (S, 2, depth) with zeros there."""
+    xp, depth, (leads,) = namespace(maturing), int(maturing.shape[2]), horizon
+    if not isinstance(start, int):
+        places = xp.arange(depth, device=maturing.device) - start
+        left = xp.where((places >= 0) & (places < leads), 0.0, maturing)
+        return xp.take(maturing, start + xp.arange(leads, device=maturing.device), axis=2), left
+    left = xp.asarray(maturing, copy=True)
+    left[..., start : start + leads] = 0.0
+    return maturing[..., start : start + leads], left
 
 
 @fused
