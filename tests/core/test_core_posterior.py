@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ompb.core.posterior import REFILL_EVERY, Posterior, Recursion, _pulled, gaussian_kl, rank_one
+from ompb.core.posterior import REFILL_EVERY, Posterior, Recursion, gaussian_kl, pull, rank_one
 
 Floats = NDArray[np.float64]
 LANES, LEADS, SIZE, PATIENCE = 2, 5, 3, 6
@@ -292,8 +292,9 @@ def test_the_source_is_put_back_at_the_same_leads_whether_the_clock_is_a_number_
     mean, source = rng.normal(size=(3, 2, leads, 4)), rng.normal(size=(3, leads, 4))
     pulls = 0.1 * rng.normal(size=(3, 2, (leads - 1) // REFILL_EVERY + 1, 16))
     for since in range(REFILL_EVERY):
-        by_number = _pulled(mean.copy(), source, pulls, since)
-        by_array = _pulled(*map(torch.tensor, (mean, source, pulls, since)))
+        by_number, by_array = mean.copy(), torch.tensor(mean)
+        pull(by_number, source, pulls, since)
+        pull(by_array, *map(torch.tensor, (source, pulls, since)))
         np.testing.assert_allclose(by_array, by_number, rtol=1e-14, atol=1e-14)
         moved = np.flatnonzero((by_number != mean).any(axis=(0, 1, 3)))
         assert moved.tolist() == list(range(since, leads, REFILL_EVERY))

@@ -22,7 +22,6 @@ from typing import Annotated, Any, NamedTuple
 from ompb.core import tally
 from ompb.core.arrays import Array, namespace, zeros
 from ompb.core.counts import along
-from ompb.core.fusing import fused
 from ompb.core.holes import Holes
 from ompb.core.intervals import LEVELS
 from ompb.core.rings import SLACK, place_of, push, vectors_from
@@ -115,7 +114,7 @@ class Ledger(NamedTuple):
 
     def issue(self, origin: int, parts: Array, terms: Array, tallied: Array) -> Ledger:
         """Enter what was said, to dead places until it is taken, and the tally of it."""
-        _write(self.ahead, self._places(along(origin, origin)), parts)
+        self.ahead[:, :, self._places(along(origin, origin))] = parts
         return self._after(origin, terms, tallied)
 
     def pass_over(self, origin: int) -> Ledger:
@@ -165,12 +164,6 @@ class Ledger(NamedTuple):
             return _places(*where, origin)
         places, first = _leads(*where)
         return first + origin % places
-
-
-@fused
-def _write(ahead: Array, places: Array, parts: Array) -> None:
-    """Enter the parts (N, parts, H) at the places (H,) of their leads."""
-    ahead[:, :, places] = parts
 
 
 @lru_cache(maxsize=64)

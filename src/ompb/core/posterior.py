@@ -76,35 +76,37 @@ def taken_in(mean: Array, root: Array, fading: Array, phi: Array) -> tuple[Array
 
 @fused
 def absorbed(
-    state: Posterior, source: Array, place: int, since: int | Array, residual: Array, observed: Array
+    mean: Array, phi: Array, gains: Array, place: int, residual: Array, observed: Array
 ) -> tuple[Array, Array, Array]:
-    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h after them (N, M, H, F), by lead.
+    """The forecasts phi^T w_h (N, M, H) of a row's labels, and w_h + g (r - phi^T w_h) (N, M, H, F), by lead.
 
-    The origins that spoke begin at a place of the rings, and the newest of them that refilled did so ``since`` origins
-    ago; r and whether it is known: (N, H). Beside them, which lanes have any label: (N,).
+    phi and g are rings, in which the origins that spoke begin at a place; r and whether it is known: (N, H). Beside
+    them, which lanes have any label: (N,).
     """
-    leads = int(state.mean.shape[2])
-    forecast = dot(state.mean, vectors_from(state.phi, place, leads)[:, None])
+    leads = int(mean.shape[2])
+    forecast = dot(mean, vectors_from(phi, place, leads)[:, None])
     innovation = (residual[:, None] - forecast) * observed[:, None]
-    after = scaled(vectors_from(state.gains, place, leads), innovation)
-    after += state.mean
-    return forecast, _pulled(after, source, state.pulls, since), dot(observed, observed) > 0
+    after = scaled(vectors_from(gains, place, leads), innovation)
+    after += mean
+    return forecast, after, dot(observed, observed) > 0
 
 
-def _pulled(mean: Array, source: Array, pulls: Array, since: int | Array) -> Array:
-    """w_h - omega P (w_h - v_h), in place, for the leads whose origins refilled: ``since``, and every so many after."""
+def pull(mean: Array, source: Array, pulls: Array, since: int | Array) -> None:
+    """Let w_h <- w_h - omega P (w_h - v_h), in place, where lead h is of an origin that refilled.
+
+    The newest of them lies ``since`` origins back, the others `REFILL_EVERY` apart behind it.
+    """
     xp, (_, _, leads, size) = namespace(mean), mean.shape
     pulls = pulls.reshape((*pulls.shape[:3], size, size))
-    if isinstance(since, int):
-        if since < leads:
-            pulled = mean[:, :, since::REFILL_EVERY, :, None]  # a view, of columns
-            by = pulls[:, :, : pulled.shape[2]]
-            pulled -= xp.matmul(by, pulled - source[:, None, since::REFILL_EVERY, :, None])
-        return mean
-    places = since + REFILL_EVERY * xp.arange(pulls.shape[2], device=mean.device)
-    pulls, places = pulls * (places < leads)[:, None, None], places.clip(max=leads - 1)
-    off = xp.take(mean, places, axis=2) - xp.take(source, places, axis=1)[:, None]
-    return mean.index_add(2, places, small_product(pulls, off[..., None])[..., 0], alpha=-1)
+    if not isinstance(since, int):
+        places = since + REFILL_EVERY * xp.arange(pulls.shape[2], device=mean.device)
+        is_lead, places = (places < leads)[:, None], places.clip(max=leads - 1)
+        off = is_lead * (xp.take(mean, places, axis=2) - xp.take(source, places, axis=1)[:, None])
+        mean.index_add_(2, places, xp.matmul(pulls, off[..., None])[..., 0], alpha=-1)
+    elif since < leads:
+        pulled = mean[:, :, since::REFILL_EVERY, :, None]  # a view, of columns
+        by = pulls[:, :, : pulled.shape[2]]
+        pulled -= xp.matmul(by, pulled - source[:, None, since::REFILL_EVERY, :, None])
 
 
 def told(observed: Array) -> Any:
@@ -219,9 +221,9 @@ class Recursion:
         """The newest row has arrived: residual (N, H) of lead h of origin row - h; observed (N, H) is 1 where known."""
         if state.first is None:
             return state
-        since = along(row - 1 - state.first, row) % REFILL_EVERY
         place = place_of(row - 1, row - 1)
-        forecast, mean, known = absorbed(state, self.source, place, since, residual, observed)
+        forecast, mean, known = absorbed(state.mean, state.phi, state.gains, place, residual, observed)
+        pull(mean, self.source, state.pulls, along(row - 1 - state.first, row) % REFILL_EVERY)
         imputed = state.imputed.after(row, self.patience, known, forecast)
         return Posterior(mean, state.root, state.phi, state.gains, state.pulls, imputed, state.first)
 

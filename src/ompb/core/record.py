@@ -17,7 +17,6 @@ from typing import Annotated, NamedTuple
 
 from ompb.core.arrays import Array, contiguous, namespace, put, zeros
 from ompb.core.counts import Form, along
-from ompb.core.fusing import fused
 from ompb.floor.shapes import Shape
 
 BLOCK = 24  # rows
@@ -84,7 +83,6 @@ class Record(NamedTuple):
         return self._replace(rows=self.rows // BLOCK * BLOCK)
 
 
-@fused
 def _higher(high: Array, signals: Array, place: int | Array) -> Array:
     """The largest values (S, signals) of a block, of which a row has that place."""
     xp = namespace(signals)

@@ -8,7 +8,6 @@ a dead place, and an earlier state stays good.
 from __future__ import annotations
 
 from ompb.core.arrays import Array, namespace
-from ompb.core.fusing import fused
 
 # Places filled between two moves: the more, the less is moved, and the more is kept.
 SLACK = 3
@@ -18,18 +17,12 @@ def push(ring: Array, origin: int, vectors: Array | float) -> Array:
     """The ring with the vectors (..., F) of an origin; each origin from 0 on is pushed, one after the other."""
     place = -1 - origin % SLACK + SLACK
     if place == SLACK - 1:
-        ring = _moved_back(ring)
+        moved = namespace(ring).empty_like(ring)
+        moved[..., :SLACK, :] = 0.0
+        moved[..., SLACK:, :] = ring[..., :-SLACK, :]
+        ring = moved
     ring[..., place, :] = vectors
     return ring
-
-
-@fused
-def _moved_back(ring: Array) -> Array:
-    """A ring of its own, with everything `SLACK` places further back."""
-    moved = namespace(ring).empty_like(ring)
-    moved[..., :SLACK, :] = 0.0
-    moved[..., SLACK:, :] = ring[..., :-SLACK, :]
-    return moved
 
 
 def place_of(origin: int, newest: int) -> int:

@@ -294,7 +294,8 @@ class Cohort:
 
     def _lanes(self, rows: Array) -> Array:
         """Rows (S, T, C) standardised, as lanes (N, T): turned first, as loops over few channels are short ones."""
-        return _standardised(rows, *self._columns).reshape((-1, rows.shape[1]))
+        centre, scale = self._columns
+        return ((row_major(rows.mT) - centre) / scale).reshape((-1, rows.shape[1]))
 
     def _spreads(self, answer: Answer) -> Array | None:
         """How far the quantiles of answers lie off their median, standardised: (N, Q - 1, H); None without any."""
@@ -306,12 +307,6 @@ class Cohort:
         off = (others - answer.base[..., None]) / self.scaler.scale[..., None]
         by_lane = row_major(xp.permute_dims(off, (0, 2, 3, 1)))
         return by_lane.reshape((-1, *by_lane.shape[2:]))
-
-
-@fused
-def _standardised(rows: Array, centre: Array, scale: Array) -> Array:
-    """Rows (S, T, C) as (S, C, T), by numbers in columns."""
-    return (row_major(rows.mT) - centre) / scale
 
 
 @fused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ompb.core.arrays import Array
@@ -49,9 +49,18 @@ def _program(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compile(function)
 
 
-@cache
 def _number(number: int, device: str) -> Array:
-    """A whole number as an array () on the device: a place in a ring, of which there are few. Rows have a `Count`."""
+    """A whole number as an array () on the device; one that is made while a GPU records is the recording's own."""
+    import torch
+
+    is_recording = device.startswith("cuda") and torch.cuda.is_current_stream_capturing()
+    return _new_number(number, device) if is_recording else _known_number(number, device)
+
+
+def _new_number(number: int, device: str) -> Array:
     import torch
 
     return torch.full((), number, device=device)
+
+
+_known_number = lru_cache(maxsize=64)(_new_number)

@@ -64,7 +64,7 @@ class Recorder:
         return records(self._device) and sum(array.nbytes for array in _arrays(kept)) <= MOST
 
     def _as_usual(self, move: Move, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
-        out, left = move(Count.of(row, _number(row, self._device)), *kept, *news)
+        out, left = move(row, *kept, *news)
         # nobody outside may have what recordings write to
         own = [one.clone() if id(one) in self._homes else one for one in leaves(out)]
         return with_leaves(out, own), left

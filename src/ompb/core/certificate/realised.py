@@ -111,8 +111,10 @@ class RealisedRisks:
 
     def _grown(self, maturing: Array, row: int, errors: Array, observed: Array) -> Array:
         """The sums of the forecasts that spoke of a row, with its errors in them."""
-        start = -along(row, row) % maturing.shape[2]  # leads 1, 2, ... are origins row - 1, row - 2, ...
-        return _grown(maturing, start, errors, observed, (self.channels,))
+        xp, (series, _, depth), horizon = namespace(errors), maturing.shape, errors.shape[1]
+        both = over_series(xp.concat([errors * errors, observed], axis=1), self.channels)
+        start = -along(row, row) % depth  # leads 1, 2, ... are origins row - 1, row - 2, ...
+        return _added(maturing, start, both.reshape((series, 2, horizon)))
 
     def _judge(self, state: RealisedState, first: int, due: int, row: int) -> RealisedState:
         """Judge the first so many origins of the block that begins at ``first``; the block's places are dead then.
@@ -124,7 +126,7 @@ class RealisedRisks:
         start = (-along(first, row) - horizon) % state.maturing.shape[
             2
         ]  # of the block's last origin, which comes first
-        mature, maturing = _taken_out(state.maturing, start, (horizon,))
+        mature, maturing = _taken_out(state.maturing, start, horizon)
         place = xp.arange(horizon, dtype=mature.dtype, device=mature.device)  # float32 counts no further than 2^24
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
@@ -135,36 +137,30 @@ class RealisedRisks:
         return RealisedState(maturing, block, before, shortfall, newest, state.rows)
 
 
-@fused
-def _grown(maturing: Array, start: int | Array, errors: Array, observed: Array, channels: tuple[int]) -> Array:
-    """The sums (S, 2, depth) with errors (N, H) and what is observed (N, H), which begin at a place, in them."""
-    xp, (series, _, depth), horizon = namespace(errors), maturing.shape, int(errors.shape[1])
-    both = over_series(xp.concat([errors * errors, observed], axis=1), *channels).reshape((series, 2, horizon))
-    if not isinstance(start, int):
-        lead = (xp.arange(depth, device=both.device) - start) % depth
-        return maturing + xp.where(lead < horizon, xp.take(both, lead.clip(max=horizon - 1), axis=2), 0.0)
-    left = min(depth - start, horizon)
+def _added(maturing: Array, start: int | Array, news: Array) -> Array:
+    """The sums (S, 2, depth) with others (S, 2, H) added, which begin at a place and go on at the first."""
+    xp, depth, horizon = namespace(news), int(maturing.shape[2]), int(news.shape[2])
     grown = xp.asarray(maturing, copy=True)
+    if not isinstance(start, int):
+        return grown.index_add_(2, (start + xp.arange(horizon, device=news.device)) % depth, news)
+    left = min(depth - start, horizon)
     if left == horizon:
         here = grown[..., start : start + horizon]
-        here += both
+        here += news
     else:
-        grown[..., start:] += both[..., :left]
-        grown[..., : horizon - left] += both[..., left:]
+        grown[..., start:] += news[..., :left]
+        grown[..., : horizon - left] += news[..., left:]
     return grown
 
 
-@fused
-def _taken_out(maturing: Array, start: int | Array, horizon: tuple[int]) -> tuple[Array, Array]:
+def _taken_out(maturing: Array, start: int | Array, horizon: int) -> tuple[Array, Array]:
     """The sums (S, 2, H) that begin at a place, and all (S, 2, depth) with zeros there."""
-    xp, depth, (leads,) = namespace(maturing), int(maturing.shape[2]), horizon
+    xp, left = namespace(maturing), namespace(maturing).asarray(maturing, copy=True)
     if not isinstance(start, int):
-        places = xp.arange(depth, device=maturing.device) - start
-        left = xp.where((places >= 0) & (places < leads), 0.0, maturing)
-        return xp.take(maturing, start + xp.arange(leads, device=maturing.device), axis=2), left
-    left = xp.asarray(maturing, copy=True)
-    left[..., start : start + leads] = 0.0
-    return maturing[..., start : start + leads], left
+        places = start + xp.arange(horizon, device=maturing.device)
+        return xp.take(maturing, places, axis=2), left.index_fill_(2, places, 0.0)
+    left[..., start : start + horizon] = 0.0
+    return maturing[..., start : start + horizon], left
 
 
 @fused

@@ -13,7 +13,6 @@ from typing import Annotated
 from ompb.core.arrays import Array, zeros
 from ompb.core.counts import Form
 from ompb.core.features import FeatureMap, View
-from ompb.core.fusing import fused
 from ompb.core.members.contract import Learner, Member, MemberOptions, MemberState, Speech, Untaught, Voices
 from ompb.floor.shapes import Shape
 
@@ -63,7 +62,7 @@ class Bias(Member, Voices, tag="running bias"):
     def learn(self, state: BiasState, row: int, residual: Array, observed: Array) -> BiasState:
         """The past fades, and the newest residuals are added."""
         del row, observed
-        return BiasState(_faded(state.total, residual))
+        return BiasState(DISCOUNT * state.total + residual)
 
     def form(self, state: BiasState, row: int) -> Form:
         """All rows are alike."""
@@ -74,9 +73,3 @@ class Bias(Member, Voices, tag="running bias"):
         """Faded as if they had come on time."""
         del observed
         return BiasState(state.total + DISCOUNT ** (newest - row) * residual)
-
-
-@fused
-def _faded(total: Array, residual: Array) -> Array:
-    """What was off, (N, H), once the past has faded and the newest is added."""
-    return DISCOUNT * total + residual
