@@ -35,9 +35,6 @@ from ompb.types import Floats
 # How far apart numbers may lie that follow each other, in source standard deviations: rounding adds a thousandth of the
 # variance at most.
 FINEST = 0.1
-# Parts of a cohort, by their number of series, whose rules are kept: late rows come of the same number again and again,
-# or of any, and the rules of every number together would weigh as much as the square of it.
-SIZES = 2
 
 
 class CohortState(NamedTuple):
@@ -134,17 +131,22 @@ class Cohort:
         """The rules for some of the series."""
         if not self.is_shared:
             return Cohort(tuple(self.calibrators[place] for place in places), len(places), self.library)
+        if len(places) == self.series:
+            return self
         part = self._sized.get(len(places))
         if part is None:
             part = self._sized[len(places)] = Cohort(self.calibrators, len(places), self.library)
-            for older in list(self._sized)[:-SIZES]:
-                self._sized.pop(older, None)
+            while sum(sizes := list(self._sized)) > self.series:
+                self._sized.pop(sizes[0], None)
         return part
 
     @cached_property
     def _sized(self) -> dict[int, Cohort]:
-        """The rules for so many series of a shared calibrator, those that were made last."""
-        return {self.series: self}
+        """The rules for so many series of a shared calibrator, those that were made last.
+
+        Late rows come of few numbers again and again, or of any: rules are kept for as many series as the cohort has.
+        """
+        return {}
 
     def start(self) -> CohortState:
         """No row yet."""
