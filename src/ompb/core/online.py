@@ -103,6 +103,10 @@ class OnlineState(NamedTuple):
     warnings: WarningState
 
 
+# What late labels neither read nor change.
+UNTOLD = (GuardState, CertificateState, ExpectedState, WarningState)
+
+
 @dataclass(frozen=True)
 class Online:
     """The rules of the online stage for N lanes; nothing here changes as rows arrive."""

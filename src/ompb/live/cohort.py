@@ -20,7 +20,7 @@ from ompb.core.arrays import Array, has_all, has_none, namespace, row_major
 from ompb.core.counts import Form
 from ompb.core.fusing import fused, prepared
 from ompb.core.guard import Guard, GuardState
-from ompb.core.online import Issued, Online, OnlineState
+from ompb.core.online import UNTOLD, Issued, Online, OnlineState
 from ompb.errors import OptionError, TooShortError
 from ompb.floor.names import in_words
 from ompb.floor.shapes import Shape
@@ -232,7 +232,7 @@ class Cohort:
             return state
         if len(told) == self.series:
             return self._observed(state, late, values)
-        part = taken(state, self.series, told)
+        part = taken(state, self.series, told, but=UNTOLD)
         after = self.part(told.tolist())._observed(part, late, values[told])
         return put_back(state, self.series, told, part, after)
 

@@ -41,14 +41,17 @@ def joined(values: Sequence[_Value]) -> _Value:
     return mapped(lambda *arrays: namespace(arrays[0]).concat(arrays, axis=0), *values)
 
 
-def taken(value: _Value, series: int, places: Any) -> _Value:
-    """Some of a value's S series, copied; ``places`` is an index along them."""
+def taken(value: _Value, series: int, places: Any, but: tuple[type, ...] = ()) -> _Value:
+    """Some of a value's S series, copied; ``places`` is an index along them.
+
+    Parts of the kinds ``but``, which nobody will ask of these series, are left as they are.
+    """
 
     def change(array: Array) -> Array:
         chosen = _by_series(array, series)[places]
         return chosen.reshape((chosen.shape[0] * chosen.shape[1], *array.shape[1:]))
 
-    return mapped(change, value)
+    return mapped(change, value, keeps=(lambda part: isinstance(part, but)) if but else None)
 
 
 def put_back(value: _Value, series: int, places: Any, before: _Value, after: _Value) -> _Value:
