@@ -23,7 +23,7 @@ Keeps = Callable[..., bool]  # of parts at the same place of several values
 
 
 class UnlikeError(Exception):
-    """Values that cannot stand side by side; its text names the place where they differ."""
+    """Values that cannot stand side by side; its text names the place where they differ, as in ``.rows[1]``."""
 
 
 def spread(value: _Value, series: int) -> _Value:
@@ -49,6 +49,8 @@ def taken(value: _Value, series: int, places: Any, but: tuple[type, ...] = ()) -
 
     def change(array: Array) -> Array:
         chosen = _by_series(array, series)[places]
+        if chosen.ndim == array.ndim:
+            return chosen
         return chosen.reshape((chosen.shape[0] * chosen.shape[1], *array.shape[1:]))
 
     return mapped(change, value, keeps=(lambda part: isinstance(part, but)) if but else None)
@@ -121,12 +123,12 @@ def _mapped(
     if keeps is not None and keeps(*values):
         return first
     kind: Any = type(first)
-    if len({type(value) for value in values}) > 1:
+    if len(values) > 1 and len(set(map(type, values))) > 1:
         raise UnlikeError(place)
     fields = _fields(kind)
     if fields is not None:
         parts = {
-            name: _mapped(change, [getattr(value, name) for value in values], _below(place, name), below, every, keeps)
+            name: _mapped(change, [getattr(value, name) for value in values], f"{place}.{name}", below, every, keeps)
             for name, below in fields.items()
         }
         return kind(**parts)
@@ -149,7 +151,7 @@ def _mapped(
 def _array(change: Change, values: Sequence[Array], place: str, shape: Shape | None, every: bool) -> Array:
     if shape is not None and shape.grows:
         values = _grown(values)
-    if len({value.shape[1:] for value in values}) > 1:
+    if len(values) > 1 and len({value.shape[1:] for value in values}) > 1:
         raise UnlikeError(place)
     if every or (shape is not None and shape.dims[0] in "NS"):
         return change(*values)
@@ -172,7 +174,9 @@ def _fields(kind: Any) -> dict[str, Shape | None] | None:
 
 
 def _by_series(array: Array, series: int) -> Array:
-    """(S, lanes of a series, ...)."""
+    """(S, lanes of a series, ...), or as it is, (S, ...), where each series has one."""
+    if array.shape[0] == series:
+        return array
     return array.reshape((series, array.shape[0] // series, *array.shape[1:]))
 
 
@@ -195,7 +199,3 @@ def _shape(hint: Any) -> Shape | None:
     found = (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Shape))
     arguments = typing.get_args(hint)
     return next(found, _shape(arguments[0]) if arguments else None)
-
-
-def _below(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
