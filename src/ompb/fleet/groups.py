@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.calibrator import Calibrator
-from ompb.core.arrays import Array
+from ompb.core.arrays import Array, is_rising
 from ompb.core.counts import Form
 from ompb.core.fusing import calling
 from ompb.core.guard import GuardState
@@ -51,7 +51,7 @@ class Group(NamedTuple):
 
     def rows(self, values: Array) -> Array:
         """Those of a fleet's rows (S, ...) that are its own."""
-        if len(self.places) == len(values) and (np.diff(self.places) == 1).all():
+        if len(self.places) == len(values) and is_rising(self.places):
             return values
         return values[self.places]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ompb.core.arrays import Array, namespace
+from ompb.core.arrays import Array, is_rising, namespace
 from ompb.core.intervals import LEVELS
 from ompb.core.online import Issued
 from ompb.core.warnings import WarningState
@@ -34,10 +34,9 @@ def parts_of(
 
 def all_parts(of_groups: Sequence[NDArray[np.int64]], parts: Sequence[Parts]) -> Parts:
     """The parts of all groups as one, in the order of the fleet, where their series have these places."""
-    places = np.concatenate(of_groups)
-    if len(of_groups) == 1 and (places[:-1] < places[1:]).all():
+    if len(of_groups) == 1 and is_rising(of_groups[0]):
         return parts[0]
-    order = np.argsort(places)
+    order = np.argsort(np.concatenate(of_groups))
     return Parts(*(_together(column, order) for column in zip(*parts, strict=True)))
 
 

@@ -74,9 +74,9 @@ def _by_place(rows: Any, ids: Sequence[str], names: tuple[str, ...]) -> Floats:
     values, shape = floats(rows, "rows"), (len(ids), len(names))
     if values.shape != shape:
         raise _wrong_shape(values.shape, shape)
-    infinite = np.argwhere(np.isinf(values))
-    if len(infinite):
-        place, channel = infinite[0]
+    infinite = np.isinf(values)
+    if infinite.any():
+        place, channel = np.argwhere(infinite)[0]
         raise NotFiniteError(
             f"{called(ids[place])}row is infinite at {in_words(names[channel])}; write NaN for missing."
         )
