@@ -27,6 +27,7 @@ from small_fleets import (
 )
 
 import ompb
+from ompb.core.online import UNTOLD
 from ompb.errors import (
     BusyError,
     DtypeError,
@@ -40,7 +41,8 @@ from ompb.errors import (
     StaleRowError,
     TimeOrderError,
 )
-from ompb.live.lanes import taken
+from ompb.live.cohort import Cohort
+from ompb.live.lanes import mapped, taken
 from ompb.types import Floats
 
 
@@ -629,3 +631,28 @@ def test_a_fleet_at_work_is_busy(call: Callable[[ompb.Fleet], Any]) -> None:
     with pytest.raises(BusyError, match="this fleet is at work"):
         fleets[0].step(table()[CONTEXT])
     assert (fleets[0].ids, fleets[0].ticks) == (IDS, CONTEXT - 1)
+
+
+def test_late_labels_neither_read_nor_change_what_they_leave_where_it_is() -> None:
+    group, values = walked(25)._now.groups[0], table(holes=0.0)[23]
+    left = [name for name, part in group.state.online._asdict().items() if isinstance(part, UNTOLD)]
+    assert left == ["guard", "certificate", "expected", "warnings"]
+    nothing: dict[str, Any] = dict.fromkeys(left)
+
+    def same_array(one: Floats, other: Floats) -> Floats:
+        np.testing.assert_array_equal(one, other)
+        return one
+
+    late = group.cohort._observed(group.state, 23, values).online
+    bare = group.cohort._observed(group.state._replace(online=group.state.online._replace(**nothing)), 23, values)
+    assert all(getattr(late, name) is getattr(group.state.online, name) for name in left)
+    mapped(same_array, late._replace(**nothing), bare.online, every=True)
+
+
+def test_rules_of_parts_are_kept_for_no_more_series_than_there_are() -> None:
+    cohort = Cohort((calibrator(),), 6)
+    parts = [cohort.part(range(series)) for series in (1, 2, 3)]
+    assert [cohort.part(range(3, 3 + part.series)) for part in parts] == parts
+    cohort.part(range(5))
+    assert cohort.part([0]) is not parts[0]
+    assert cohort.part(range(6)) is cohort
