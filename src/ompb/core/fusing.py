@@ -1,9 +1,9 @@
 """Functions that a compiler may make a few kernels of, where many lanes are followed on a device.
 
 A step is some hundred small operations. Each of them costs a launch and a pass over all lanes; compiled together they
-cost a few of both. A *fused* function is pure: it makes arrays of arrays, of values made of them and of rules. No whole
-number of the clock reaches it but as an array, since a compiler makes a program of its own for every other one: places
-in rings are found, and written to, by whoever calls it.
+cost a few of both. A *fused* function makes arrays of arrays, of values made of them and of rules, and changes nothing
+but dead places. No whole number of the clock reaches it but as an array, since a compiler makes a program of its own
+for every other one: places in rings are found by whoever calls it.
 
 Which functions are fused is said here once; whether they are compiled, and how, by whoever follows the rows. NumPy runs
 them as they are.

@@ -55,8 +55,8 @@ class Fleet:
         device: None for NumPy; "cpu", "cuda" and the like for torch.
         dtype: of the state, "float64" or "float32", which is refused where it has too few digits for the values.
         batched: whether the forecaster is asked about all series at once.
-        compiled: whether torch compiles the step: faster on a GPU, once the first forecasts, which then take half a
-            minute or so, are out.
+        compiled: whether torch compiles the step, and a GPU records it: faster there, once the first forecasts, which
+            then take half a minute or so, are out.
 
     >>> import numpy as np, ompb
     >>> hours = np.arange(600)

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from ompb.core.arrays import Array, namespace
 from ompb.core.counts import Count, Form
+from ompb.errors import OptionError
 from ompb.live.lanes import leaves, with_leaves
 
 # Rows of a form that are moved as usual before one is recorded: some forms come only once.
@@ -46,7 +47,7 @@ class Recorder:
         self._device = device
         self._seen: Counter[Form] = Counter()
         self._recordings: dict[Form, Recording] = {}
-        self._homes: set[int] = set()  # of all recordings, by identity
+        self._owned: set[int] = set()  # memory that recordings read and write
         self._pool = pool(device)
 
     def __call__(self, move: Move, form: Form | None, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
@@ -66,17 +67,26 @@ class Recorder:
     def _as_usual(self, move: Move, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
         out, left = move(row, *kept, *news)
         # nobody outside may have what recordings write to
-        own = [one.clone() if id(one) in self._homes else one for one in leaves(out)]
-        return with_leaves(out, own), left
+        return with_leaves(out, [one.clone() if self._owns(one) else one for one in leaves(out)]), left
+
+    def _owns(self, leaf: Any) -> bool:
+        """Whether this is an array, or a view of one, that recordings read or write."""
+        return _is_array(leaf) and _memory(leaf) in self._owned
 
     def _recorded(self, move: Move, row: int, kept: Values, news: Values) -> Recording:
         if len(self._recordings) == LIMIT:
             self._recordings.clear()
-            self._homes.clear()
-        homes = [array if id(array) in self._homes else array.clone() for array in _arrays(kept)]
+            self._owned.clear()
+        homes = [array if self._owns(array) else array.clone() for array in _arrays(kept)]
         homes += [array.clone() for array in _arrays(news)]
-        recording = Recording.of(move, row, kept, news, [_number(row, self._device), *homes], self._pool)
-        self._homes.update(map(id, recording.homes), map(id, recording.left_arrays))
+        try:
+            recording = Recording.of(move, row, kept, news, [_number(row, self._device), *homes], self._pool)
+        except RuntimeError as error:  # of CUDA, whatever cannot be recorded
+            raise OptionError(
+                f"compiled = True, but this step cannot be recorded on {self._device!r} ({error}); leave compiled= "
+                "out, or parts of your own that make the host wait for the device."
+            ) from error
+        self._owned.update(map(_memory, (*recording.homes, *recording.left_arrays)))
         return recording
 
 
@@ -226,6 +236,11 @@ def _unpacked(packs: Sequence[Array], shapes: Sequence[tuple[Any, tuple[int, ...
 
 def _is_array(leaf: Any) -> bool:
     return hasattr(leaf, "shape")
+
+
+def _memory(array: Array) -> int:
+    """What tells apart arrays that share no memory."""
+    return int(array.untyped_storage().data_ptr())
 
 
 def _is_number(leaf: Any) -> bool:
