@@ -13,6 +13,7 @@ from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, cali
 
 import ompb
 from ompb.core.counts import Count, along
+from ompb.core.members.bias import Bias
 from ompb.core.posterior import REFILL_EVERY
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError, OptionError
@@ -232,6 +233,19 @@ def test_recordings_do_not_pile_up(played: list[int], monkeypatch: pytest.Monkey
     )
     for first, second in zip(plain, recorded, strict=True):
         assert_alike(first, second)
+    assert played
+
+
+def test_a_member_that_does_not_say_which_rows_are_alike_keeps_them_from_being_recorded(
+    played: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Bias, "form")  # as in a member of somebody's own
+    fleets = [ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=compiled) for compiled in (False, True)]
+    for first, second in zip(*(followed(fleet, 50) for fleet in fleets), strict=True):
+        assert_alike(first, second)
+    recorder = fleets[1]._now.groups[0].recorder
+    assert recorder is not None
+    assert {turn.move for turn in recorder._recordings} == {"believe"}
     assert played
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ompb.core.arrays import Array, namespace
 from ompb.core.counts import Count, Form
@@ -37,6 +37,14 @@ Move: TypeAlias = Callable[..., tuple[Any, Any]]  # of the row's number, kept va
 Work: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 
 
+class Turn(NamedTuple):
+    """Which recording a row takes."""
+
+    move: str
+    parity: int
+    form: Form | None
+
+
 class Recorder:
     """Makes the moves of one group of series on a device, and records them if it is a GPU.
 
@@ -45,14 +53,14 @@ class Recorder:
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self._seen: Counter[Form] = Counter()
-        self._recordings: dict[Form, Recording] = {}
+        self._seen: Counter[Turn] = Counter()
+        self._recordings: dict[Turn, Recording] = {}
         self._owned: set[int] = set()  # memory that recordings read and write
         self._pool = pool(device)
 
     def __call__(self, move: Move, form: Form | None, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
         """What goes out and what is left; a row without a form is never recorded."""
-        turn = (move.__name__, row % 2, form)
+        turn = Turn(move.__name__, row % 2, form)
         recording = self._recordings.get(turn)
         if recording is None:
             self._seen[turn] += 1
