@@ -272,18 +272,16 @@ class Online:
 
     def form(self, state: OnlineState, row: int) -> Form | None:
         """What, beside arrays, decides how a row is revealed and then issued from; None where something rare is due."""
-        certified = (
-            () if self.certifier is None or state.certificate is None else self.certifier.form(state.certificate, row)
-        )
-        parts = (
+        parts = [
             row % SLACK,
             self.guard.form(state.guard, row),
             self.mixture.form(state.members, row),
-            certified,
             self.realised.form(state.realised, row),
             self.warnings.form(state.warnings, row),
-        )
-        return None if None in parts else parts
+        ]
+        if self.certifier is not None and state.certificate is not None:
+            parts.append(self.certifier.form(state.certificate, row))
+        return None if None in parts else tuple(parts)
 
     def pass_over(self, state: OnlineState, origin: int) -> OnlineState:
         """No forecast was issued at this origin."""

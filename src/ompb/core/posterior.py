@@ -282,8 +282,8 @@ class Recursion:
         first, pulls = int(origin) if state.first is None else state.first, state.pulls
         if self._refills(origin, first):
             root = self._refilled(root)
-            pull = self.omega * xp.matmul(root, root.mT)
-            pulls = xp.concat([pull.reshape((*pull.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
+            newest = self.omega * xp.matmul(root, root.mT)
+            pulls = xp.concat([newest.reshape((*newest.shape[:2], 1, -1)), pulls[:, :, :-1]], axis=2)
         return Posterior(state.mean, root, phi, gains, pulls, state.imputed, first)
 
     def _refilled(self, root: Array) -> Array:

@@ -121,17 +121,15 @@ class RealisedRisks:
 
         The present ``row`` is one that a device may know.
         """
-        xp = namespace(state.maturing)
-        horizon = int(state.block.shape[2])
-        start = (-along(first, row) - horizon) % state.maturing.shape[
-            2
-        ]  # of the block's last origin, which comes first
-        mature, maturing = _taken_out(state.maturing, start, horizon)
+        xp, horizon, depth = namespace(state.maturing), int(state.block.shape[2]), int(state.maturing.shape[2])
+        begins = along(first, row)
+        # the block's last origin comes first
+        mature, maturing = _taken_out(state.maturing, (-begins - horizon) % depth, horizon)
         place = xp.arange(horizon, dtype=mature.dtype, device=mature.device)  # float32 counts no further than 2^24
         # those at least a horizon before each: all of the earlier blocks, and a part of the newest that ends with it
         known = state.before[..., None] + xp.cumulative_sum(state.block, axis=-1)
         block, shortfall, newest = _judged(
-            mature, place, due, along(first, row), known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
+            mature, place, due, begins, known, state.shortfall, state.newest, self.tau, Stakes.like(mature)
         )
         before = state.before + xp.sum(state.block, axis=-1)
         return RealisedState(maturing, block, before, shortfall, newest, state.rows)
