@@ -18,6 +18,7 @@ from ompb.core.posterior import REFILL_EVERY
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import ForecasterError, OptionError
 from ompb.live import compiling, library, recording
+from ompb.live.lanes import leaves
 from ompb.types import Floats
 
 torch = pytest.importorskip("torch")
@@ -203,6 +204,28 @@ def test_copies_files_and_a_forecaster_that_fails_leave_a_recorded_fleet_alone(
             out = other.step(rows, at=tick)
             assert out is not None
             assert_alike(arrays_in(out.parts), arrays_in(one.parts))
+    assert played
+
+
+def test_a_step_that_is_refused_leaves_every_array_of_the_state_as_it_was(played: list[int]) -> None:
+    fails = False
+
+    def forecaster(windows: Floats) -> Floats:
+        if fails:
+            raise ValueError("out of order")
+        return last_season(windows)
+
+    fleet = ompb.Fleet(calibrator(), forecaster, IDS, device="cpu", compiled=True)
+    for tick, rows in enumerate(table(TICKS)[:56]):
+        if tick >= 28:
+            before = [copy.deepcopy(leaf) for leaf in leaves(fleet._now.groups[0].state)]
+            fails = True
+            with pytest.raises(ForecasterError):
+                fleet.step(rows + 100, at=tick)
+            fails = False
+            for one, other in zip(leaves(fleet._now.groups[0].state), before, strict=True):
+                np.testing.assert_array_equal(one, other)
+        fleet.step(rows, at=tick)
     assert played
 
 

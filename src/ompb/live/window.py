@@ -74,7 +74,7 @@ class Window(NamedTuple):
         return Window(
             xp.concat([self.filled[:, 1:], newest], axis=1),
             xp.concat([self.missing[:, 1:], missing], axis=1),
-            self.filled[:, 0],
+            xp.asarray(self.filled[:, 0], copy=True),  # no view: a row later that memory may be written anew
             self.before_row if has_all(absent) else xp.where(absent, self.before_row, row - self.rows),
         )
 
