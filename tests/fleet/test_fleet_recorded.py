@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,30 @@ class Tape(dispatching.TorchDispatchMode):  # type: ignore[misc, name-defined]
                 for place, news in zip(tensors_in(out), tensors_in(func(*args, **kwargs)), strict=True):
                     place.copy_(news)
 
+    @cached_property
+    def made(self) -> list[Any]:
+        """The arrays that are its own."""
+        calls = ((out, args) for func, args, _, out in self.calls if not func._schema.is_mutable)
+        return [tensor for out, args in calls if not is_view(out, args) for tensor in tensors_in(out)]
+
+
+class Memory:
+    """What tapes share: those played again write where later ones have left something. Without tapes it is closed."""
+
+    def __init__(self) -> None:
+        self.refs: list[weakref.ref[Tape]] = []
+
+    def add(self, tape: Tape) -> None:
+        if self.refs and not any(ref() for ref in self.refs):
+            raise RuntimeError("all recordings in this memory are gone")
+        self.refs.append(weakref.ref(tape))
+
+    def spoil_behind(self, tape: Tape) -> None:
+        tapes = [ref() for ref in self.refs]
+        for later in tapes[tapes.index(tape) + 1 :]:
+            if later is not None:
+                torch._foreach_zero_(later.made)
+
 
 def tensors_in(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
@@ -64,22 +90,23 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let processors record, and nothing be compiled; a number for each time that a recording is played."""
     plays: list[int] = []
 
-    def captured(
-        work: Callable[[Sequence[Any]], list[Any]], homes: list[Any], pool: Any
-    ) -> tuple[Callable[[], None], list[Any]]:
-        del pool
-        with Tape() as tape:
-            arrays = work(homes)
+    def captured(work: Callable[[], None], memory: Memory) -> Callable[[], None]:
+        tape = Tape()
+        memory.add(tape)
+        with tape:
+            work()
 
         def replay() -> None:
             plays.append(len(tape.calls))
+            memory.spoil_behind(tape)
             tape.replay()
 
-        return replay, arrays
+        return replay
 
     monkeypatch.setattr(recording, "captured", captured)
+    monkeypatch.setattr(recording, "warmed", lambda work, _: work())
     monkeypatch.setattr(recording, "records", lambda _: True)
-    monkeypatch.setattr(recording, "pool", lambda _: None)
+    monkeypatch.setattr(recording, "studio", lambda _: Memory())
     monkeypatch.setattr(compiling, "_program", lambda function: function)
     monkeypatch.setattr(library, "require_compiler", lambda _: None)
     return plays
@@ -237,7 +264,7 @@ def test_what_cannot_be_recorded_is_told_and_changes_nothing(
 
     fleet = ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True)
     monkeypatch.setattr(recording, "captured", fails)
-    with pytest.raises(OptionError, match=r"cannot be recorded on 'cpu' \(not permitted for 3\)"):
+    with pytest.raises(OptionError, match=r"cannot be recorded on 'cpu' \(not permitted for 2\)"):
         list(followed(fleet))
     before = fleet.ticks
     monkeypatch.setattr(recording, "records", lambda _: False)

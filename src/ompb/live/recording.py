@@ -34,7 +34,7 @@ LIMIT = 64
 
 Values: TypeAlias = tuple[Any, ...]
 Move: TypeAlias = Callable[..., tuple[Any, Any]]  # of the row's number, kept values and news
-Work: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+Work: TypeAlias = Callable[[], list[Array]]
 
 
 class Turn(NamedTuple):
@@ -56,7 +56,7 @@ class Recorder:
         self._seen: Counter[Turn] = Counter()
         self._recordings: dict[Turn, Recording] = {}
         self._owned: set[int] = set()  # memory that recordings read and write
-        self._pool = pool(device)
+        self._studio: Any = None
 
     def __call__(self, move: Move, form: Form | None, row: int, kept: Values, news: Values) -> tuple[Any, Any]:
         """What goes out and what is left; a row without a form is never recorded."""
@@ -82,13 +82,12 @@ class Recorder:
         return _is_array(leaf) and _memory(leaf) in self._owned
 
     def _recorded(self, move: Move, row: int, kept: Values, news: Values) -> Recording:
-        if len(self._recordings) == LIMIT:
-            self._recordings.clear()
-            self._owned.clear()
+        if len(self._recordings) in (0, LIMIT):
+            self._begin_anew()
         homes = [array if self._owns(array) else array.clone() for array in _arrays(kept)]
         homes += [array.clone() for array in _arrays(news)]
         try:
-            recording = Recording.of(move, row, kept, news, [_number(row, self._device), *homes], self._pool)
+            recording = Recording.of(move, row, kept, news, [_number(row, self._device), *homes], self._studio)
         except RuntimeError as error:  # of CUDA, whatever cannot be recorded
             raise OptionError(
                 f"compiled = True, but this step cannot be recorded on {self._device!r} ({error}); leave compiled= "
@@ -96,6 +95,12 @@ class Recorder:
             ) from error
         self._owned.update(map(_memory, (*recording.homes, *recording.left_arrays)))
         return recording
+
+    def _begin_anew(self) -> None:
+        """Without recordings, and where none was made before: memory whose recordings are gone takes no others."""
+        self._recordings.clear()
+        self._owned.clear()
+        self._studio = studio(self._device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,27 +117,29 @@ class Recording:
     steps: list[int]  # by which each number moves on with a row
 
     @classmethod
-    def of(cls, move: Move, row: int, kept: Values, news: Values, homes: list[Array], pool: Any) -> Recording:
+    def of(cls, move: Move, row: int, kept: Values, news: Values, homes: list[Array], studio: Any) -> Recording:
         """Of a move from these homes, which is recorded and not made. The numbers left are those of the first value."""
         given = Mould.of((kept, news), _is_array)
         made: list[Any] = []
 
-        def work(arrays: Sequence[Array]) -> list[Array]:
-            kept, news = given.filled(arrays[1:])
-            made[:] = move(Count.of(row, arrays[0]), *kept, *news)
+        def work() -> list[Array]:
+            kept, news = given.filled(homes[1:])
+            made[:] = move(Count.of(row, homes[0]), *kept, *news)
             return [*_packed(_arrays(made[0])), *_arrays(made[1])]
 
-        replay, arrays = captured(work, homes, pool)
+        replay, arrays = recorded(work, homes, studio)
         out, left = made
-        left_arrays, before, after = _arrays(left), _numbers(kept[0]), _numbers(left)
+        packs = len(arrays) - len(_arrays(left))
+        left = Mould.of(left, _is_array).filled(arrays[packs:])
+        before, after = _numbers(kept[0]), _numbers(left)
         return cls(
             replay=replay,
             homes=homes,
-            packs=arrays[: len(arrays) - len(left_arrays)],
+            packs=arrays[:packs],
             shapes=[(one.dtype, tuple(one.shape)) for one in _arrays(out)],
             out=Mould.of(out, _is_array),
             left=Mould.of(left, _is_number),
-            left_arrays=left_arrays,
+            left_arrays=arrays[packs:],
             steps=[later - now for now, later in zip(before, after, strict=True)],
         )
 
@@ -173,28 +180,57 @@ def records(device: str) -> bool:
     return device.startswith("cuda")
 
 
-def pool(device: str) -> Any:
-    """Memory that recordings share: they are played one after the other. None where nothing is recorded."""
-    if not records(device):
-        return None
+class Studio(NamedTuple):
+    """Where a GPU records: a stream, and memory that recordings share."""
+
+    stream: Any
+    pool: Any
+
+
+def studio(device: str) -> Studio:
+    """One that nothing was recorded in."""
     import torch
 
-    return torch.cuda.graph_pool_handle()
+    return Studio(torch.cuda.Stream(device), torch.cuda.graph_pool_handle())  # type: ignore[no-untyped-call]
 
 
-def captured(work: Work, homes: list[Array], pool: Any) -> tuple[Callable[[], None], list[Array]]:
-    """What plays some work on arrays again, and the arrays that it then writes to."""
+def recorded(work: Work, homes: Sequence[Array], studio: Any) -> tuple[Callable[[], None], list[Array]]:
+    """What plays some work on homes again, and the arrays that it then writes to.
+
+    These lie at home, or outside the memory that recordings share: what a later one leaves there lies where an earlier
+    one, played again, computes.
+    """
+    at_home = set(map(_memory, homes))
+    places = [one if _memory(one) in at_home else namespace(one).empty_like(one) for one in warmed(work, studio)]
+
+    def work_and_bring() -> None:
+        made = [one if _memory(one) not in at_home else place for one, place in zip(work(), places, strict=True)]
+        _copy(places, made)
+
+    return captured(work_and_bring, studio), places
+
+
+def warmed(work: Work, studio: Studio) -> list[Array]:
+    """What some work makes before it is recorded: libraries are set up, and it writes what the recording will."""
     import torch
 
-    main, other = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    other.wait_stream(main)
-    with torch.cuda.stream(other):
-        work(homes)  # libraries are set up on such a stream before it is recorded; it writes what the recording will
-    main.wait_stream(other)
-    graph = torch.cuda.CUDAGraph()
-    with _nothing_freed(), torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-        arrays = work(homes)
-    return graph.replay, arrays
+    main = torch.cuda.current_stream(studio.stream.device)
+    studio.stream.wait_stream(main)
+    with torch.cuda.stream(studio.stream):
+        made = work()
+    main.wait_stream(studio.stream)
+    return made
+
+
+def captured(work: Callable[[], None], studio: Studio) -> Callable[[], None]:
+    """What plays some work again, which is recorded and not done."""
+    import torch
+
+    graph, (stream, pool) = torch.cuda.CUDAGraph(), studio
+    recording = torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local")
+    with _nothing_freed(), torch.cuda.device(stream.device), recording:
+        work()
+    return graph.replay
 
 
 @contextmanager
