@@ -299,6 +299,16 @@ def test_a_member_that_does_not_say_which_rows_are_alike_keeps_them_from_being_r
     assert played
 
 
+def test_forms_that_do_not_come_again_do_not_pile_up() -> None:
+    def move(row: int, kept: int) -> tuple[int, int]:
+        return row, kept
+
+    recorder = recording.Recorder("cpu")
+    for row in range(2 * recording.MOST_FORMS):
+        assert recorder(move, row, row, (7,), ()) == (row, 7)
+    assert len(recorder._seen) <= recording.MOST_FORMS
+
+
 def test_a_large_fleet_is_not_recorded(played: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "MOST", 1000)
     for _ in followed(ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True), 60):

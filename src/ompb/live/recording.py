@@ -31,6 +31,8 @@ AS_USUAL = 1
 MOST = 2**30
 # Recordings at which all are forgotten: some of them are of forms that do not come again.
 LIMIT = 64
+# Forms at which it is forgotten which have come: after each row without a forecast there are new ones.
+MOST_FORMS = 1024
 
 Values: TypeAlias = tuple[Any, ...]
 Move: TypeAlias = Callable[..., tuple[Any, Any]]  # of the row's number, kept values and news
@@ -63,6 +65,8 @@ class Recorder:
         turn = Turn(move.__name__, row % 2, form)
         recording = self._recordings.get(turn)
         if recording is None:
+            if len(self._seen) == MOST_FORMS:
+                self._seen.clear()
             self._seen[turn] += 1
             if form is None or self._seen[turn] <= AS_USUAL or not self._can_record(kept):
                 return self._as_usual(move, row, kept, news)
