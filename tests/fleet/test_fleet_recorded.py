@@ -173,6 +173,75 @@ def test_every_form_of_a_step_is_recorded(options: dict[str, Any], played: list[
     assert len(played) > 40
 
 
+class Seasonal(ompb.Forecaster):
+    """The window once more, with quantiles around it if asked for; it fails if told to."""
+
+    def __init__(self, horizon: int, quantiles: tuple[float, ...] = ()) -> None:
+        self.horizon, self.quantiles, self.fails = horizon, quantiles, False
+
+    def forecast(self, query: ompb.Query) -> Floats:
+        if self.fails:
+            raise ValueError("out of order")
+        said = 0.7 * query.windows[:, np.arange(self.horizon) % SEASON] + 0.3 * query.windows[:, -1:]
+        if not self.quantiles:
+            return np.asarray(said)
+        width = 1.0 + abs(query.windows - query.windows.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
+        return np.asarray(said[..., None] + width[:, None, None, None] * (np.asarray(self.quantiles) - 0.5))
+
+
+def lived(fleet: ompb.Fleet, forecaster: Seasonal, ticks: int, start: Any = 0, step: Any = 1) -> Iterator[list[Floats]]:
+    """All arrays of a fleet's forecasts, with series that join, leave, come back and come late, and steps that fail."""
+    rng, every = np.random.default_rng(8), table(ticks, holes=0.03)
+    for tick in range(ticks):
+        at, rows = start + tick * step, np.resize(every[tick], (len(fleet.ids), CHANNELS))
+        chance = rng.random() if tick > 2 * CONTEXT else 1.0
+        if chance < 0.1:
+            forecaster.fails = True
+            with pytest.raises(ForecasterError):
+                fleet.step(rows - 40, at=at)
+            forecaster.fails = False
+        elif chance < 0.2:
+            late = int(rng.integers(1, CONTEXT))
+            fleet.observe(at - late * step, dict.fromkeys(IDS[: rng.integers(1, 4)], every[tick - late, 0]))
+        elif chance < 0.23:
+            fleet.put("b", fleet.take("b"))
+        if tick in (40, 70):
+            fleet.add([f"joins at {tick}"])
+        elif tick == 90:
+            fleet.drop(IDS[3:])
+        rows = np.resize(every[tick], (len(fleet.ids), CHANNELS))
+        out = fleet.step(rows, at=at, base=None) if 0.3 < chance < 0.33 else fleet.step(rows, at=at)
+        assert out is not None
+        yield arrays_in(out.parts)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "quantiles", "is_timed", "options"),
+    [
+        (REFILL_EVERY + 6, (), False, {"reread": 32, "ring": 8}),
+        (5, (0.1, 0.5, 0.9), True, {"reread": 9, "ring": 12, "uniform": True, "patience": 11}),
+    ],
+    ids=["long", "quantiles"],
+)
+def test_a_recorded_fleet_lives_as_the_plain_one(
+    horizon: int, quantiles: tuple[float, ...], is_timed: bool, options: dict[str, Any], played: list[int]
+) -> None:
+    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
+    start, step = (np.datetime64("2024-03-01", "us"), np.timedelta64(1, "h")) if is_timed else (0, 1)
+    times = np.datetime64("2024-01-01", "us") + np.arange(len(source)) * step if is_timed else None
+    forecaster = Seasonal(horizon, quantiles)
+    form = {**SETTINGS, **options, "context": CONTEXT, "horizon": horizon, "season": SEASON, "times": times}
+    cal = ompb.Calibrator.fit(forecaster, source, **form)
+    plain, recorded = (
+        lived(ompb.Fleet(cal, forecaster, IDS, device="cpu", compiled=compiled), forecaster, 110, start, step)
+        for compiled in (False, True)
+    )
+    for first, second in zip(plain, recorded, strict=True):
+        for one, other in zip(first, second, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert len(played) > 100
+
+
 def test_what_went_out_stays_as_it_was(played: list[int]) -> None:
     fleet = ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=True)
     outs, kept = [], []
