@@ -15,6 +15,7 @@ from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, cali
 
 import ompb
 from ompb.core.counts import Count, along
+from ompb.core.intervals import Conformal
 from ompb.core.members.bias import Bias
 from ompb.core.posterior import REFILL_EVERY
 from ompb.datasets.synthetic import shifted_stream
@@ -355,10 +356,11 @@ def test_recordings_do_not_pile_up(played: list[int], monkeypatch: pytest.Monkey
     assert played
 
 
-def test_a_member_that_does_not_say_which_rows_are_alike_keeps_them_from_being_recorded(
-    played: list[int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("part", [Bias, Conformal])
+def test_a_part_that_does_not_say_which_rows_are_alike_keeps_them_from_being_recorded(
+    part: type, played: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(Bias, "form")  # as in a member of somebody's own
+    monkeypatch.delattr(part, "form")  # as in a part of somebody's own
     fleets = [ompb.Fleet(calibrator(), last_season, IDS, device="cpu", compiled=compiled) for compiled in (False, True)]
     for first, second in zip(*(followed(fleet, 50) for fleet in fleets), strict=True):
         assert_alike(first, second)

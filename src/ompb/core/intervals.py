@@ -27,6 +27,7 @@ from ompb.core.arrays import (
     quantiles,
     small_product,
 )
+from ompb.core.counts import Form
 from ompb.floor.normal import gaussian_half_width
 from ompb.floor.shapes import Shape, Tagged
 
@@ -124,6 +125,14 @@ class IntervalRule(Tagged, ABC):
     def learn(self, state: IntervalState, matured: Matured) -> IntervalState:
         """What a row has taught."""
 
+    def form(self, state: IntervalState) -> Form | None:
+        """What, beside arrays, decides how a row is learned and then issued from; None where that is its own.
+
+        See `ompb.core.members.contract.Voices.form`.
+        """
+        del state
+        return None
+
     def issued(self, state: IntervalState, shape: Array | None = None) -> Array:
         """The half-widths that go out, below and then above, (N, 2 levels, 1): never narrower at a wider level.
 
@@ -215,6 +224,11 @@ class Conformal(IntervalRule, tag="conformal"):
         """The Gaussian half-width times the factor."""
         assert isinstance(state, ConformalState)
         return self.gaussian * namespace(state.log_factor).exp(state.log_factor)
+
+    def form(self, state: IntervalState) -> Form:
+        """All rows are alike."""
+        del state
+        return ()
 
     def learn(self, state: IntervalState, matured: Matured) -> ConformalState:
         """Move variance and factors."""

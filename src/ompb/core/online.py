@@ -276,6 +276,7 @@ class Online:
             row % SLACK,
             self.guard.form(state.guard, row),
             self.mixture.form(state.members, row),
+            self.intervals.form(state.intervals),
             self.realised.form(state.realised, row),
             self.warnings.form(state.warnings, row),
         ]
