@@ -76,3 +76,10 @@ def assert_equal(out: ompb.FleetForecast, place: int, forecast: ompb.Forecast | 
         assert int(out.warning.since[place, signals[alert.signal]]) == alert.since
         between = float(out.warning.rows_between[place, signals[alert.signal]])
         np.testing.assert_allclose(between, alert.rows_between, rtol=max(tolerance, 1e-12))
+
+
+def arrays_in(value: Any) -> list[Floats]:
+    """All arrays of a value, such as the parts of a forecast, as they stand in it."""
+    if isinstance(value, tuple):
+        return [array for part in value for array in arrays_in(part)]
+    return [] if value is None else [np.asarray(value, dtype=np.float64)]

@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, calibrator, calibrators, last_season, table
+from small_fleets import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    IDS,
+    SEASON,
+    SETTINGS,
+    arrays_in,
+    calibrator,
+    calibrators,
+    last_season,
+    table,
+)
 
 import ompb
 from ompb.datasets.synthetic import shifted_stream
@@ -30,18 +42,10 @@ def followed(fleet: ompb.Fleet, ticks: int = TICKS) -> Iterator[list[Floats]]:
     for tick, rows in enumerate(table(TICKS)[:ticks]):
         out = fleet.step(rows, at=tick, base=None) if tick in SILENT else fleet.step(rows, at=tick)
         assert out is not None
-        yield list(arrays_in(out.parts))
+        yield arrays_in(out.parts)
         if tick % 6 == 5:
             whole = table(TICKS, holes=0.0)[tick - 2]
             fleet.observe(tick - 2, {one: whole[place] for place, one in enumerate(IDS) if place != 3})
-
-
-def arrays_in(value: Any) -> Iterator[Floats]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from arrays_in(part)
-    elif value is not None:
-        yield np.asarray(value, dtype=np.float64)
 
 
 def programs() -> int:

@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_fleets import CHANNELS, CONTEXT, HORIZON, IDS, SEASON, SETTINGS, calibrator, calibrators, last_season, table
+from small_fleets import (
+    CHANNELS,
+    CONTEXT,
+    HORIZON,
+    IDS,
+    SEASON,
+    SETTINGS,
+    arrays_in,
+    calibrator,
+    calibrators,
+    last_season,
+    table,
+)
 
 import ompb
 from ompb.core.counts import Count, along
@@ -122,12 +134,6 @@ def followed(fleet: ompb.Fleet, ticks: int = TICKS, holes: float = 0.03) -> Iter
         if tick % 25 == 24:
             whole = table(TICKS, holes=0.0)[tick - 2]
             fleet.observe(tick - 2, {one: whole[place] for place, one in enumerate(IDS) if place != 3})
-
-
-def arrays_in(value: Any) -> list[Floats]:
-    if isinstance(value, tuple):
-        return [array for part in value for array in arrays_in(part)]
-    return [] if value is None else [np.asarray(value, dtype=np.float64)]
 
 
 def assert_alike(first: Any, second: Any) -> None:

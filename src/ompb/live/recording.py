@@ -10,18 +10,17 @@ Two rows that follow each other never share a recording: what one of them leaves
 
 from __future__ import annotations
 
-import gc
 import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ompb.core.arrays import Array, namespace
 from ompb.core.counts import Count, Form
 from ompb.errors import OptionError
+from ompb.floor.garbage import nothing_freed
 from ompb.live.lanes import leaves, with_leaves
 
 # Rows of a form that are moved as usual before one is recorded: some forms come only once.
@@ -232,22 +231,9 @@ def captured(work: Callable[[], None], studio: Studio) -> Callable[[], None]:
 
     graph, (stream, pool) = torch.cuda.CUDAGraph(), studio
     recording = torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local")
-    with _nothing_freed(), torch.cuda.device(stream.device), recording:
+    with nothing_freed(), torch.cuda.device(stream.device), recording:
         work()
     return graph.replay
-
-
-@contextmanager
-def _nothing_freed() -> Iterator[None]:
-    """No garbage is collected meanwhile: the end of an older recording would spoil the one that is being made."""
-    gc.collect()
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _number(number: int, device: str) -> Array:

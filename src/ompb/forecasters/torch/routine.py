@@ -6,16 +6,16 @@ graph) launches all of them at once. On a CPU nothing is recorded.
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import torch
 from torch import Tensor
+
+from ompb.floor.garbage import nothing_freed
 
 # Calls before a recording: libraries choose their kernels, and optimisers make their moments, in the first of them.
 WARM_UP = 3
@@ -86,7 +86,7 @@ class _Recording(Generic[Result]):
     def of(cls, work: Callable[..., Result], inputs: tuple[Tensor, ...]) -> _Recording[Result]:
         """Of a call that is recorded and not made."""
         kept, graph = tuple(tensor.clone() for tensor in inputs), torch.cuda.CUDAGraph()
-        with _nothing_freed(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        with nothing_freed(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
             result = work(*kept)
         return cls(graph, kept, result)
 
@@ -106,19 +106,6 @@ def _copied(result: Any) -> Any:
         return result.clone()
     copies = [part.clone() for part in result]
     return result._make(copies) if hasattr(result, "_make") else tuple(copies)
-
-
-@contextmanager
-def _nothing_freed() -> Iterator[None]:
-    """No garbage is collected meanwhile: the end of an older recording would spoil the one that is being made."""
-    gc.collect()
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _on_another_stream(work: Callable[..., Result], inputs: tuple[Tensor, ...]) -> Result:
