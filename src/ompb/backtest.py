@@ -18,7 +18,7 @@ from ompb.fleet.following import Followed, follow
 from ompb.floor.cards import card, facts, some, table
 from ompb.floor.times import Times, shown
 from ompb.live.asking import require_fit
-from ompb.live.cohort import shape_of
+from ompb.live.likeness import shape_of
 from ompb.live.outgoing import TRACKED
 from ompb.metrics.breakdown import Breakdown, breakdown
 from ompb.metrics.point import known_mean

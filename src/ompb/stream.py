@@ -16,7 +16,8 @@ from ompb.floor.names import listed
 from ompb.floor.times import Stamp, Times
 from ompb.floor.turns import Turns, copied, in_turn
 from ompb.live.asking import ASK, Asker, as_base, require_fit
-from ompb.live.cohort import Cohort, CohortState, Entered, require_same_rows
+from ompb.live.cohort import Cohort, CohortState, Entered
+from ompb.live.likeness import require_same_rows
 from ompb.live.outgoing import alerts_of, forecast_of
 from ompb.live.placing import Place, require_grid
 from ompb.rows.inputs import as_future, as_row, as_rows_of, as_timed_row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from ompb.types import Floats
 
 CONTEXT, HORIZON, SEASON, CHANNELS = 6, 4, 6, 2
 PATIENCE = 3
+SILENT, TICKS = (60, 61), 150  # of those that are `followed`
 IDS = ("a", "b", "c", "d", "e")
 SETTINGS: dict[str, Any] = {"basis": 2, "patience": PATIENCE, "ring": 4, "reread": 4, "spans": (1, 2)}
 
@@ -83,3 +85,14 @@ def arrays_in(value: Any) -> list[Floats]:
     if isinstance(value, tuple):
         return [array for part in value for array in arrays_in(part)]
     return [] if value is None else [np.asarray(value, dtype=np.float64)]
+
+
+def followed(fleet: ompb.Fleet, ticks: int = TICKS) -> Iterator[list[Floats]]:
+    """All arrays of a fleet's forecasts, on rows with holes, without base forecasts for a while, and with late rows."""
+    whole = table(TICKS, holes=0.0)
+    for tick, rows in enumerate(table(TICKS)[:ticks]):
+        out = fleet.step(rows, at=tick, base=None) if tick in SILENT else fleet.step(rows, at=tick)
+        assert out is not None
+        yield arrays_in(out.parts)
+        if tick % 12 == 11:
+            fleet.observe(tick - 2, {one: whole[tick - 2, place] for place, one in enumerate(IDS) if place != 3})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from small_fleets import (
     arrays_in,
     calibrator,
     calibrators,
+    followed,
     last_season,
     table,
 )
@@ -28,24 +28,11 @@ import ompb
 from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
 from ompb.live import compiling
-from ompb.types import Floats
 
 torch = pytest.importorskip("torch")
 # torch's, as it imports its own compiler
 compiles = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler")
-SILENT, TICKS = (60, 61), 130
-
-
-def followed(fleet: ompb.Fleet, ticks: int = TICKS) -> Iterator[list[Floats]]:
-    """All arrays of a fleet's forecasts, on rows with holes, without base forecasts for a while, and with late rows."""
-    for tick, rows in enumerate(table(TICKS)[:ticks]):
-        out = fleet.step(rows, at=tick, base=None) if tick in SILENT else fleet.step(rows, at=tick)
-        assert out is not None
-        yield arrays_in(out.parts)
-        if tick % 6 == 5:
-            whole = table(TICKS, holes=0.0)[tick - 2]
-            fleet.observe(tick - 2, {one: whole[place] for place, one in enumerate(IDS) if place != 3})
 
 
 def programs() -> int:

@@ -18,9 +18,11 @@ from small_fleets import (
     IDS,
     SEASON,
     SETTINGS,
+    TICKS,
     arrays_in,
     calibrator,
     calibrators,
+    followed,
     last_season,
     table,
 )
@@ -38,7 +40,6 @@ from ompb.types import Floats
 
 torch = pytest.importorskip("torch")
 dispatching = pytest.importorskip("torch.utils._python_dispatch")
-SILENT, TICKS = (80, 81), 150
 
 
 class Tape(dispatching.TorchDispatchMode):  # type: ignore[misc, name-defined]
@@ -123,17 +124,6 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(compiling, "_program", lambda function: function)
     monkeypatch.setattr(library, "require_compiler", lambda _: None)
     return plays
-
-
-def followed(fleet: ompb.Fleet, ticks: int = TICKS, holes: float = 0.03) -> Iterator[list[Floats]]:
-    """All arrays of a fleet's forecasts, on rows with holes, without base forecasts for a while, and with late rows."""
-    for tick, rows in enumerate(table(TICKS, holes=holes)[:ticks]):
-        out = fleet.step(rows, at=tick, base=None) if tick in SILENT else fleet.step(rows, at=tick)
-        assert out is not None
-        yield arrays_in(out.parts)
-        if tick % 25 == 24:
-            whole = table(TICKS, holes=0.0)[tick - 2]
-            fleet.observe(tick - 2, {one: whole[place] for place, one in enumerate(IDS) if place != 3})
 
 
 def assert_alike(first: Any, second: Any) -> None:
@@ -344,7 +334,7 @@ def test_what_cannot_be_recorded_is_told_and_changes_nothing(
         list(followed(fleet))
     before = fleet.ticks
     monkeypatch.setattr(recording, "records", lambda _: False)
-    out = fleet.step(table(TICKS, holes=0.03)[before], at=before)
+    out = fleet.step(table(TICKS)[before], at=before)
     assert out is not None
     expected = list(followed(ompb.Fleet(calibrator(), last_season, IDS, device="cpu"), before + 1))[-1]
     assert_alike(arrays_in(out.parts), expected)

@@ -23,8 +23,8 @@ from ompb.floor import checks
 from ompb.floor.names import listed
 from ompb.floor.turns import Turns, copied, in_turn
 from ompb.live.asking import ASK, Asker, as_bases, as_calibrator, require_fit
-from ompb.live.cohort import require_alike, require_same_rows, require_told_apart
 from ompb.live.library import HOST, Library
+from ompb.live.likeness import require_alike, require_same_rows, require_told_apart
 from ompb.live.outgoing import TRACKED
 from ompb.live.placing import Place
 from ompb.live.ticks import Ticks

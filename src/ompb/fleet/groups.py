@@ -20,9 +20,10 @@ from ompb.core.guard import GuardState
 from ompb.fleet.forecast import Parts
 from ompb.fleet.parts import parts_of
 from ompb.floor.times import Stamp
-from ompb.live.cohort import Cohort, CohortState, Entered, Learned, shape_of
+from ompb.live.cohort import Cohort, CohortState, Entered, Learned
 from ompb.live.lanes import UnlikeError, joined, mapped, taken
 from ompb.live.library import Library
+from ompb.live.likeness import shape_of
 from ompb.live.recording import Move, Recorder, Values
 from ompb.live.window import Window
 from ompb.seam.query import Answer

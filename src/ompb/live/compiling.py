@@ -54,13 +54,14 @@ def _number(number: int, device: str) -> Array:
     import torch
 
     is_recording = device.startswith("cuda") and torch.cuda.is_current_stream_capturing()
-    return _new_number(number, device) if is_recording else _known_number(number, device)
+    return new_number(number, device) if is_recording else _known_number(number, device)
 
 
-def _new_number(number: int, device: str) -> Array:
+def new_number(number: int, device: str) -> Array:
+    """A whole number in an array () of its own."""
     import torch
 
     return torch.full((), number, device=device)
 
 
-_known_number = lru_cache(maxsize=64)(_new_number)
+_known_number = lru_cache(maxsize=64)(new_number)

@@ -10,7 +10,6 @@ Two rows that follow each other never share a recording: what one of them leaves
 
 from __future__ import annotations
 
-import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from ompb.core.arrays import Array, namespace
 from ompb.core.counts import Count, Form
 from ompb.errors import OptionError
 from ompb.floor.garbage import nothing_freed
+from ompb.live.compiling import new_number
 from ompb.live.lanes import leaves, with_leaves
 
 # Rows of a form that are moved as usual before one is recorded: some forms come only once.
@@ -90,13 +90,13 @@ class Recorder:
         homes = [array if self._owns(array) else array.clone() for array in _arrays(kept)]
         homes += [array.clone() for array in _arrays(news)]
         try:
-            recording = Recording.of(move, row, kept, news, [_number(row, self._device), *homes], self._studio)
+            recording = Recording.of(move, row, kept, news, [new_number(row, self._device), *homes], self._studio)
         except RuntimeError as error:  # of CUDA, whatever cannot be recorded
             raise OptionError(
                 f"compiled = True, but this step cannot be recorded on {self._device!r} ({error}); leave compiled= "
                 "out, or parts of your own that make the host wait for the device."
             ) from error
-        self._owned.update(map(_memory, (*recording.homes, *recording.left_arrays)))
+        self._owned.update(map(_memory, (*recording.homes, *_arrays(recording.left.value))))
         return recording
 
     def _begin_anew(self) -> None:
@@ -113,10 +113,8 @@ class Recording:
     replay: Callable[[], None]
     homes: list[Array]  # of the row's number, the kept arrays and the news
     packs: list[Array]  # what goes out, `_packed`
-    shapes: list[tuple[Any, tuple[int, ...]]]  # type and shape of each array in it
-    out: Mould  # for its arrays
+    out: Mould  # for its arrays, of which it has type and shape alone
     left: Mould  # for the numbers that are left
-    left_arrays: list[Array]
     steps: list[int]  # by which each number moves on with a row
 
     @classmethod
@@ -139,10 +137,8 @@ class Recording:
             replay=replay,
             homes=homes,
             packs=arrays[:packs],
-            shapes=[(one.dtype, tuple(one.shape)) for one in _arrays(out)],
-            out=Mould.of(out, _is_array),
+            out=Mould.of(with_leaves(out, map(_hollow, leaves(out))), _is_array),
             left=Mould.of(left, _is_number),
-            left_arrays=arrays[packs:],
             steps=[later - now for now, later in zip(before, after, strict=True)],
         )
 
@@ -153,7 +149,7 @@ class Recording:
         self.homes[0].fill_(row)
         self.replay()
         moved_on = map(operator.add, filter(_is_number, given), self.steps)
-        return self.out.filled(_unpacked(self.packs, self.shapes)), self.left.filled(moved_on)
+        return self.out.filled(_unpacked(self.packs, self.out.chosen)), self.left.filled(moved_on)
 
 
 @dataclass(frozen=True)
@@ -169,6 +165,11 @@ class Mould:
         """A value of which such leaves are to be filled in."""
         every = leaves(value)
         return cls(value, every, [place for place, one in enumerate(every) if among(one)])
+
+    @property
+    def chosen(self) -> list[Any]:
+        """The leaves that are filled in, as they were."""
+        return [self.leaves[place] for place in self.places]
 
     def filled(self, others: Iterable[Any]) -> Any:
         """The value with others in their place, in order."""
@@ -236,13 +237,6 @@ def captured(work: Callable[[], None], studio: Studio) -> Callable[[], None]:
     return graph.replay
 
 
-def _number(number: int, device: str) -> Array:
-    """As an array () on the device."""
-    import torch
-
-    return torch.full((), number, device=device)
-
-
 def _copy(homes: Sequence[Array], values: Sequence[Array]) -> None:
     """Bring values home that are not, those of a type at once."""
     import torch
@@ -261,11 +255,16 @@ def _packed(arrays: Iterable[Array]) -> list[Array]:
     return [namespace(flat[0]).concat(flat) for flat in by_type.values()]
 
 
-def _unpacked(packs: Sequence[Array], shapes: Sequence[tuple[Any, tuple[int, ...]]]) -> Iterator[Array]:
-    """Copies of packed numbers, in the shapes of those they were made from."""
-    sizes = {pack.dtype: [math.prod(shape) for kind, shape in shapes if kind == pack.dtype] for pack in packs}
+def _unpacked(packs: Sequence[Array], like: Sequence[Array]) -> Iterator[Array]:
+    """Copies of packed numbers, in the types and shapes of those they were made from."""
+    sizes = {pack.dtype: [one.numel() for one in like if one.dtype == pack.dtype] for pack in packs}
     parts = {pack.dtype: iter(pack.clone().split(sizes[pack.dtype])) for pack in packs}
-    return (next(parts[kind]).view(shape) for kind, shape in shapes)
+    return (next(parts[one.dtype]).view(one.shape) for one in like)
+
+
+def _hollow(leaf: Any) -> Any:
+    """An array without its numbers; anything else as it is."""
+    return leaf.to("meta") if _is_array(leaf) else leaf
 
 
 def _is_array(leaf: Any) -> bool:
