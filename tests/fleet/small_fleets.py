@@ -27,8 +27,13 @@ def last_season(windows: NDArray[np.floating]) -> Floats:
 
 @lru_cache
 def calibrator(number: int = 0, channels: int = CHANNELS) -> ompb.Calibrator:
-    source = shifted_stream("level", 10 + number, 300, 40, channels, SEASON)[0]
-    return ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **SETTINGS)
+    return fitted(number, channels)
+
+
+def fitted(number: int = 0, channels: int = CHANNELS, **options: Any) -> ompb.Calibrator:
+    """A calibrator with other options."""
+    source, form = shifted_stream("level", 10 + number, 300, 40, channels, SEASON)[0], {**SETTINGS, **options}
+    return ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
 
 
 def calibrators() -> dict[str, ompb.Calibrator]:

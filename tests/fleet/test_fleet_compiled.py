@@ -9,23 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_fleets import (
-    CHANNELS,
-    CONTEXT,
-    HORIZON,
-    IDS,
-    SEASON,
-    SETTINGS,
-    arrays_in,
-    calibrator,
-    calibrators,
-    followed,
-    last_season,
-    table,
-)
+from small_fleets import IDS, arrays_in, calibrator, calibrators, fitted, followed, last_season, table
 
 import ompb
-from ompb.datasets.synthetic import shifted_stream
 from ompb.errors import OptionError
 from ompb.live import compiling
 
@@ -98,9 +84,7 @@ def test_a_fleet_of_a_third_size_needs_no_new_program() -> None:
 )
 def test_every_form_of_a_step_is_traced_as_a_whole(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     only_traced(monkeypatch)
-    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
-    form = {**SETTINGS, **options}
-    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
+    cal = fitted(**options)
     plain, compiled = (
         followed(ompb.Fleet(cal, last_season, IDS, device="cpu", compiled=compiled), 50) for compiled in (False, True)
     )

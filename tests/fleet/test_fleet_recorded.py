@@ -14,7 +14,6 @@ import pytest
 from small_fleets import (
     CHANNELS,
     CONTEXT,
-    HORIZON,
     IDS,
     SEASON,
     SETTINGS,
@@ -22,6 +21,7 @@ from small_fleets import (
     arrays_in,
     calibrator,
     calibrators,
+    fitted,
     followed,
     last_season,
     table,
@@ -159,9 +159,7 @@ def test_a_recorded_fleet_is_the_plain_one(own: bool, played: list[int]) -> None
     ],
 )
 def test_every_form_of_a_step_is_recorded(options: dict[str, Any], played: list[int]) -> None:
-    source = shifted_stream("level", 10, 300, 40, CHANNELS, SEASON)[0]
-    form = {**SETTINGS, **options}
-    cal = ompb.Calibrator.fit(last_season, source, context=CONTEXT, horizon=HORIZON, season=SEASON, **form)
+    cal = fitted(**options)
     plain, recorded = (
         followed(ompb.Fleet(cal, last_season, IDS, device="cpu", compiled=compiled), 75) for compiled in (False, True)
     )
