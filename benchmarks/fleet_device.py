@@ -173,7 +173,7 @@ compiled fleet, that to the forecasts of one that is not, in its own numbers. Th
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--gigabytes", type=float, default=14.0)
+    parser.add_argument("--gigabytes", type=float, default=28.0)
     parser.add_argument("--ticks", type=int, default=96)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

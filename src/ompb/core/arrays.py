@@ -102,10 +102,14 @@ def small_product(left: Array, right: Array) -> Array:
     """
     if type(left) is np.ndarray:
         return np.matmul(left, right)
-    xp = namespace(left)
-    if xp.compiler.is_compiling():
-        return xp.sum(left[..., None] * right[..., None, :, :], axis=-2)
-    return xp.matmul(left, right)
+    if is_compiling(left):
+        return namespace(left).sum(left[..., None] * right[..., None, :, :], axis=-2)
+    return namespace(left).matmul(left, right)
+
+
+def is_compiling(array: Array) -> bool:
+    """Whether a compiler is making a program of what is done with this array."""
+    return type(array) is not np.ndarray and bool(namespace(array).compiler.is_compiling())
 
 
 def gram(rows: Array) -> Array:

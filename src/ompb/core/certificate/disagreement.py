@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from ompb.core.arrays import Array, at_most, contiguous, gram, namespace, small_product
+from ompb.core.arrays import Array, at_most, contiguous, dot, gram, is_compiling, namespace, small_product
 
 DisagreementMode = Literal["clipped", "normalised", "unclipped"]
 
@@ -41,13 +41,23 @@ def pair_statistics(forecasts: Array, leverage: Array, channels: int) -> Array:
 def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Array:
     """The same, (N, ..., Q), from forecasts (N, ..., K, H) and leverage (N, ..., K): d from products G = f f^T.
 
-    ``of_products`` are the `differences` of these forecasts.
+    ``of_products`` are the `differences` of these forecasts. Compiled code goes pair by pair: all of them are sums that
+    one pass over the forecasts makes.
     """
     xp = namespace(forecasts)
+    if is_compiling(forecasts):
+        return xp.concat([_by_pair(forecasts), leverage], axis=-1)
     lanes, *windows, voices, _ = forecasts.shape
     products = gram(forecasts).reshape((lanes, -1, voices * voices))
     between = xp.matmul(products, of_products).reshape((lanes, *windows, -1))
     return xp.concat([between, leverage], axis=-1)
+
+
+def _by_pair(forecasts: Array) -> Array:
+    """d as it is defined: (N, ..., pairs)."""
+    *_, voices, leads = forecasts.shape
+    apart = [forecasts[..., i, :] - forecasts[..., j, :] for i in range(voices) for j in range(i + 1, voices)]
+    return namespace(forecasts).stack([dot(gap, gap) / leads for gap in apart], axis=-1)
 
 
 def differences(forecasts: Array) -> Array:
