@@ -100,6 +100,29 @@ def test_torch_equals_numpy(options: dict[str, Any]) -> None:
                 np.testing.assert_allclose(found[name].numpy(), value, rtol=1e-7, atol=1e-9)
 
 
+def test_windows_that_were_seen_before_are_those_that_are_seen_then() -> None:
+    """Together, and while the memory grows: nothing that members see depends on what was learned."""
+    ((cal, forecaster, target),) = small_calibrators(1)
+    rows, windows, base = inputs(cal, forecaster, target)
+    rules, count = cal.online, len(rows)
+    known = tuple(min(CONTEXT + t, windows.shape[2]) for t in range(count))
+    assert len(set(known)) > 1
+    lanes_first = [np.ascontiguousarray(np.moveaxis(part, 0, 1)) for part in (windows, base)]
+    seen = rules.see(lanes_first[0], lanes_first[1], known)
+    states = [rules.start(), rules.start()]
+    for t in range(count):
+        states = [rules.reveal(state, t, rows[t], state.guard) for state in states]
+        here = tuple(one[:, t : t + 1] for one in seen)
+        issued = [
+            rules.issue(state, t, windows[t], base[t], CONTEXT + t, seen=before)
+            for state, before in zip(states, (None, here), strict=True)
+        ]
+        states = [state for _, state in issued]
+        for name in ISSUED:
+            one, other = (getattr(forecast, name) for forecast, _ in issued)
+            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+
+
 def test_fifty_series_together_equal_fifty_alone() -> None:
     parts = small_calibrators(50)
     streams = [inputs(*part) for part in parts]

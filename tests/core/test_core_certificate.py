@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from ompb import Calibrator, Ridge, Stream, backtest
 from ompb.core.certificate.certifier import Certifier
-from ompb.core.certificate.disagreement import bounded, gaps, pair_statistics
+from ompb.core.certificate.disagreement import _by_pair, bounded, differences, gaps, lane_statistics, pair_statistics
 from ompb.core.certificate.windows import CertificateWindows, Reader
 from ompb.core.members.head import Heads, SourceHead
 from ompb.core.members.regression import WindowRegression
@@ -364,6 +364,14 @@ def test_gaps_need_differences_only() -> None:
     reader = reader_of(cal)
     one, other = (gaps(pair_statistics(f, leverage, CHANNELS), reader.pairs(belief)) for f in (forecasts, moved))
     np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_gaps_pair_by_pair_are_those_of_all_products() -> None:
+    """The first way is that of compiled code."""
+    forecasts = np.random.default_rng(0).normal(size=(5, 4, HORIZON))
+    made = lane_statistics(forecasts, np.zeros((5, 4)), differences(forecasts))[:, :6]
+    np.testing.assert_allclose(_by_pair(forecasts), made, rtol=1e-9)
+    np.testing.assert_allclose(made[:, 4], np.mean((forecasts[:, 1] - forecasts[:, 3]) ** 2, axis=-1), rtol=1e-9)
 
 
 def plainly_bounded(gap: Floats, tau: float, mode: str) -> Floats:

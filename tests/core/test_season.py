@@ -5,7 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ompb.rows.season import SHARE, SPAN, WITHIN, _clearest, _less_moving_average, find_season
+from ompb.rows.season import (
+    LONGEST,
+    MOST,
+    SHARE,
+    SPAN,
+    WITHIN,
+    _clearest,
+    _contrasts,
+    _less_moving_average,
+    find_season,
+)
 from ompb.types import Floats
 
 
@@ -108,3 +118,18 @@ def test_real_series_with_slow_movements(data_dir: Path, name: str, season: int)
     values = np.genfromtxt(file, delimiter=",", skip_header=1)
     values = values.reshape(len(values), -1)
     assert [find_season(values[: len(values) * part // 4]) for part in (1, 2, 3, 4)] == [season] * 4
+
+
+@pytest.mark.parametrize("rows", [8, 50, 333])
+def test_the_contrast_is_that_of_the_formula_lag_by_lag(rows: int) -> None:
+    correlation = np.random.default_rng(rows).uniform(-1, 1, size=rows)
+    longest = int(LONGEST * (rows - 1))
+    contrasts, multiples = _contrasts(correlation, longest, longest)
+    assert len(contrasts) == longest + 2
+    for lag in range(2, longest + 1):
+        count = min(MOST, int((rows - 1) / lag - 0.5))
+        at_multiples = np.mean([correlation[k * lag] for k in range(1, count + 1)])
+        around = np.mean([correlation[j] for j in range(lag // 2 + 1, count * lag + lag // 2 + 1)])
+        np.testing.assert_allclose(contrasts[lag], at_multiples - around, rtol=1e-9, atol=1e-12)
+        assert multiples[lag] == count
+    assert np.all(contrasts[[0, 1, -1]] == -2.0)

@@ -230,15 +230,17 @@ class Online:
         base: Array,
         known: int | None = None,
         spreads: Array | None = None,
+        seen: tuple[Array, ...] | None = None,
     ) -> tuple[Issued, OnlineState]:
         """Forecast from the newest rows (N, L or more) and base forecasts (N, H), both standardised.
 
         ``known`` says how many rows are known, if not just those that are given; ``spreads`` (N, Q, H) how far the
-        forecaster's quantiles lie off the base forecast, if it gives any.
+        forecaster's quantiles lie off the base forecast, if it gives any; ``seen`` what the members `see` of this
+        window, where they were shown it before.
         """
         # rows beyond those given tell nobody anything, and a number that no longer grows makes no new program
         known = int(rows.shape[1]) if known is None else min(known, int(rows.shape[1]))
-        seen = self._seen(rows, base, (known,))
+        seen = self.see(rows[:, None], base[:, None], (known,)) if seen is None else seen
         speeches, members = self.mixture.issue(state.members, origin, seen)
         usual = None if self.novelty is None else self.novelty.usual_with(known)
         mixed = self._mixed(state, origin, base, speeches, usual, spreads)
@@ -290,9 +292,9 @@ class Online:
         return state._replace(members=self.mixture.pass_over(state.members, origin), ledger=ledger)
 
     @fused
-    def _seen(self, rows: Array, base: Array, known: tuple[int]) -> tuple[Array, ...]:
-        """What each member needs of one window."""
-        return self.mixture.see(self.features.view(rows[:, None], base[:, None], known))
+    def see(self, rows: Array, base: Array, known: tuple[int, ...]) -> tuple[Array, ...]:
+        """What each member needs of the newest rows (N, n, L or more) and base forecasts (N, n, H) of n windows."""
+        return self.mixture.see(self.features.view(rows, base, known))
 
     @fused
     def _mixed(

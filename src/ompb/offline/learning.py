@@ -38,7 +38,7 @@ from ompb.types import Floats
 SPREAD = 512
 # Lanes whose windows are looked at together, and lanes that are rehearsed at once: enough to share the cost of a row,
 # few enough for their states to fit.
-AT_ONCE, REHEARSED_AT_ONCE = 64, 256
+AT_ONCE, REHEARSED_AT_ONCE = 32, 256
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from ompb.types import Floats
 
 # Rows at the end of the source that are rehearsed for the record of the warnings; the first ones only warm up.
 REHEARSED = (BLOCKS + 2) * BLOCK
+# Windows that members are shown together: none of what they see depends on what was learned.
+SHOWN = 32
 
 
 @dataclass(frozen=True)
@@ -164,14 +166,35 @@ def rehearsed_record(rules: Online, tails: Sequence[Tail], reach: int) -> Record
     measured, filled = (np.concatenate(part) for part in zip(*(tail.lanes(reach) for tail in tails), strict=True))
     values, known = np.ascontiguousarray(measured.T), tails[0].first + 1
     state, row = rules.start(), 0
-    for blocks in zip(*(tail.bases() for tail in tails), strict=True):
-        base = np.concatenate([said for _, said in blocks])
-        for place, origin in enumerate(blocks[0][0].tolist()):
-            while row <= origin:  # those between, at which the forecaster is silent
-                state = rules.reveal(state, row, values[row], state.guard)
-                if row < origin:
-                    state = rules.pass_over(state, row)
-                row += 1
-            newest = filled[:, origin : origin + reach]
-            _, state = rules.issue(state, origin, newest, base[:, place], known + origin)
+    for window in _windows(rules, tails, filled, reach):
+        while row <= window.origin:  # those between, at which the forecaster is silent
+            state = rules.reveal(state, row, values[row], state.guard)
+            if row < window.origin:
+                state = rules.pass_over(state, row)
+            row += 1
+        _, state = rules.issue(state, window.origin, window.rows, window.base, known + window.origin, seen=window.seen)
     return state.warnings.record.whole_blocks()
+
+
+class _Window(NamedTuple):
+    """What a forecast is issued from, at an origin counted from the first row."""
+
+    origin: int
+    rows: Floats  # (N, reach)
+    base: Floats  # (N, H)
+    seen: tuple[Array, ...]  # by the members, of one window
+
+
+def _windows(rules: Online, tails: Sequence[Tail], filled: Floats, reach: int) -> Iterator[_Window]:
+    """Those of the stream, from filled rows (N, reach + R - 1)."""
+    known = tails[0].first + 1
+    for blocks in zip(*(tail.bases() for tail in tails), strict=True):
+        said = np.concatenate([base for _, base in blocks])
+        for first in range(0, said.shape[1], SHOWN):
+            some = slice(first, first + SHOWN)
+            origins, base = blocks[0][0][some], said[:, some]
+            rows = np.take(filled, origins[:, None] + np.arange(reach), axis=1)
+            seen = rules.see(rows, base, tuple((known + origins).tolist()))
+            for place, origin in enumerate(origins.tolist()):
+                here = tuple(one[:, place : place + 1] for one in seen)
+                yield _Window(origin, rows[:, place], base[:, place], here)

@@ -45,22 +45,29 @@ def _clearest(values: Floats, most: int) -> int | None:
     correlation = _autocorrelation(values, 3 * len(values) // 4)
     if correlation is None:
         return None
-    lags = len(correlation) - 1
-    longest = int(LONGEST * lags)
-    contrasts, multiples = np.full(longest + 2, -2.0), np.zeros(longest + 2)  # no contrast is lower
-    sums = np.cumsum(correlation)
-    for lag in range(2, min(longest, REACH * most) + 1):
-        count = min(MOST, int(lags / lag - 0.5))
-        before, last = lag // 2, count * lag + lag // 2
-        around = (sums[last] - sums[before]) / (last - before)
-        contrasts[lag] = correlation[lag : count * lag + 1 : lag].mean() - around
-        multiples[lag] = count
+    longest = int(LONGEST * (len(correlation) - 1))
+    contrasts, multiples = _contrasts(correlation, longest, min(longest, REACH * most))
     inner = contrasts[1:-1]
     clear = (inner >= contrasts[:-2]) & (inner >= contrasts[2:]) & (multiples[1:-1] * inner > CLEAR)
     for lag in (1 + np.flatnonzero(clear[:most])).tolist():
         if contrasts[lag] >= NEARLY * contrasts[lag : REACH * lag + 1].max():
             return lag
     return None
+
+
+def _contrasts(correlation: Floats, longest: int, most: int) -> tuple[Floats, Floats]:
+    """The contrast c at each lag up to ``longest + 1``, and K; from 2 to ``most``, elsewhere c is lower than any."""
+    lags, sums = len(correlation) - 1, np.cumsum(correlation)
+    contrasts, multiples = np.full(longest + 2, -2.0), np.zeros(longest + 2)
+    every = np.arange(2, most + 1)
+    counts = np.minimum(MOST, (lags / every - 0.5).astype(np.int64))
+    for count in np.unique(counts).tolist():
+        chosen = every[counts == count]
+        before, last = chosen // 2, count * chosen + chosen // 2
+        around = (sums[last] - sums[before]) / (last - before)
+        contrasts[chosen] = correlation[chosen[:, None] * np.arange(1, count + 1)].mean(axis=1) - around
+        multiples[chosen] = count
+    return contrasts, multiples
 
 
 def _less_moving_average(values: Floats, span: int) -> Floats:

@@ -54,7 +54,7 @@ def lane_statistics(forecasts: Array, leverage: Array, of_products: Array) -> Ar
 
 
 def _by_pair(forecasts: Array) -> Array:
-    """d as it is defined: (N, ..., pairs)."""
+    """The gaps d as they are defined: (N, ..., pairs)."""
     *_, voices, leads = forecasts.shape
     apart = [forecasts[..., i, :] - forecasts[..., j, :] for i in range(voices) for j in range(i + 1, voices)]
     return namespace(forecasts).stack([dot(gap, gap) / leads for gap in apart], axis=-1)

@@ -23,6 +23,7 @@ from ompb.core.features import FeatureMap, View
 from ompb.core.members.contract import Learner, Member, MemberOptions, Speech, Voices
 from ompb.core.members.slides import slid_products
 from ompb.core.members.sums import Sums
+from ompb.core.members.triangles import Triangle
 from ompb.floor.shapes import Shape
 
 NAMES = ("memory", "memory of the channel")
@@ -196,10 +197,9 @@ def _subspace(products: Array) -> tuple[Array, Array]:
     rows = int(products.shape[1])
     gram, cross = products[..., :rows], products[..., rows:]
     ridge = (RIDGE * xp.linalg.trace(gram) / rows + WEIGHT)[:, None, None]
-    root = xp.linalg.cholesky(gram + ridge * xp.eye(rows, dtype=gram.dtype, device=gram.device))
-    weighted = xp.linalg.solve(root, cross)  # C^T W
-    vectors = xp.linalg.svd(weighted, full_matrices=False)[0]
-    features = xp.linalg.solve(xp.matrix_transpose(root), vectors[..., :RANK])
+    root = Triangle.of(xp.linalg.cholesky(gram + ridge * xp.eye(rows, dtype=gram.dtype, device=gram.device)))
+    vectors = xp.linalg.svd(root.solve(cross), full_matrices=False)[0]  # of C^T W
+    features = root.solve_transposed(vectors[..., :RANK])
     return features, ridge * xp.matmul(xp.matrix_transpose(features), features)
 
 
