@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ompb.forecasters.torch import routine
 from ompb.forecasters.torch.routine import WARM_UP, Routine
+from ompb.gradient.settings import PaperPreset
 
 
 @dataclass(eq=False)
@@ -92,6 +93,15 @@ def test_on_a_gpu_each_form_is_recorded_once_and_then_played(device: Device) -> 
     device.done.clear()
     work(There((2, 3)))  # type: ignore[arg-type]
     assert device.done == ["play"]
+
+
+def test_forms_that_pass_are_not_recorded(device: Device) -> None:
+    """Those of the paper's head while its ring of windows fills: each comes once for every step on an outcome."""
+    work: Routine[None] = Routine(lambda *_: None)
+    for seen in range(PaperPreset().ring):
+        for _ in range(PaperPreset().steps):
+            work(There((seen, 3)))  # type: ignore[arg-type]
+    assert set(device.done) == {"call"}
 
 
 def test_what_is_forgotten_or_copied_is_recorded_anew(device: Device) -> None:

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from ompb.floor.garbage import nothing_freed
 
-# Calls before a recording: libraries choose their kernels, and optimisers make their moments, in the first of them.
-WARM_UP = 3
+# Calls before a recording: libraries choose their kernels, and optimisers make their moments, in the first of them. A
+# form that comes no more often, as each of a ring that fills, is not worth the memory of one.
+WARM_UP = 8
 
 Result = TypeVar("Result", bound=Tensor | tuple[Tensor, ...] | None)
 Form: TypeAlias = tuple[tuple[torch.Size, torch.dtype], ...]  # of tensors
