@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.mark.parametrize(
     "name",
-    ["gd", "er", "der++", "solid", "solid-continual", "solid++", "proceed", "onenet", "dsof", "ompb-paper",
+    ["gd", "er", "der++", "solid", "solid-continual", "solid++", "proceed[concept=4,bottleneck=2,epochs=1]", "onenet", "dsof", "ompb-paper",
      "ompb-paper-last-layer", "ompb-paper-lora"],
 )  # fmt: skip
 def test_no_step_waits_for_the_device(name: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_no_step_waits_for_the_device(name: str, world: World, monkeypatch: pyte
     monkeypatch.setattr(Routine, "__call__", call)
     method = make(name, world.task())
     played.clear()  # of the offline stage
-    for snapshot in world.snapshots():
+    for snapshot in world.snapshots(steps=40):
         method.step(snapshot)
     assert played
 
