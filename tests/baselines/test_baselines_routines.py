@@ -35,8 +35,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.mark.parametrize(
     "name",
-    ["gd", "er", "der++", "solid", "solid-continual", "solid++", "proceed[concept=4,bottleneck=2,epochs=1]", "onenet", "dsof", "ompb-paper",
-     "ompb-paper-last-layer", "ompb-paper-lora"],
+    ["gd", "er", "der++", "solid", "solid-continual", "solid++", "proceed[concept=4,bottleneck=2,epochs=1]", "onenet",
+     "dsof", "ompb-paper", "ompb-paper-last-layer", "ompb-paper-lora"],
 )  # fmt: skip
 def test_no_step_waits_for_the_device(name: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     played: set[str] = set()
