@@ -164,15 +164,14 @@ def _lengths(memory: Memory) -> tuple[int, ...]:
 def rehearsed_record(rules: Online, tails: Sequence[Tail], reach: int) -> Record:
     """That of a stream over the last rows of all series."""
     measured, filled = (np.concatenate(part) for part in zip(*(tail.lanes(reach) for tail in tails), strict=True))
-    values, known = np.ascontiguousarray(measured.T), tails[0].first + 1
-    state, row = rules.start(), 0
+    values, state, row = np.ascontiguousarray(measured.T), rules.start(), 0
     for window in _windows(rules, tails, filled, reach):
         while row <= window.origin:  # those between, at which the forecaster is silent
             state = rules.reveal(state, row, values[row], state.guard)
             if row < window.origin:
                 state = rules.pass_over(state, row)
             row += 1
-        _, state = rules.issue(state, window.origin, window.rows, window.base, known + window.origin, seen=window.seen)
+        _, state = rules.issue(state, window.origin, window.rows, window.base, window.known, seen=window.seen)
     return state.warnings.record.whole_blocks()
 
 
@@ -182,19 +181,21 @@ class _Window(NamedTuple):
     origin: int
     rows: Floats  # (N, reach)
     base: Floats  # (N, H)
+    known: int  # rows of the source
     seen: tuple[Array, ...]  # by the members, of one window
 
 
 def _windows(rules: Online, tails: Sequence[Tail], filled: Floats, reach: int) -> Iterator[_Window]:
     """Those of the stream, from filled rows (N, reach + R - 1)."""
-    known = tails[0].first + 1
+    before = tails[0].first + 1
     for blocks in zip(*(tail.bases() for tail in tails), strict=True):
         said = np.concatenate([base for _, base in blocks])
         for first in range(0, said.shape[1], SHOWN):
             some = slice(first, first + SHOWN)
             origins, base = blocks[0][0][some], said[:, some]
             rows = np.take(filled, origins[:, None] + np.arange(reach), axis=1)
-            seen = rules.see(rows, base, tuple((known + origins).tolist()))
+            known = tuple((before + origins).tolist())
+            seen = rules.see(rows, base, known)
             for place, origin in enumerate(origins.tolist()):
                 here = tuple(one[:, place : place + 1] for one in seen)
-                yield _Window(origin, rows[:, place], base[:, place], here)
+                yield _Window(origin, rows[:, place], base[:, place], known[place], here)

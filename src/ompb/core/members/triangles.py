@@ -1,4 +1,4 @@
-r"""Equations with a triangular matrix: a fifth of the work that equations with any matrix take.
+r"""Equations with a triangular matrix: a fraction of the work that equations with any matrix take.
 
 Block by block, with D_i the blocks on the diagonal of the lower triangle C,
 
