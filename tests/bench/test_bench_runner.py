@@ -253,9 +253,10 @@ def test_history_is_used_where_a_split_continues_the_source_and_nowhere_else(fol
 
 
 def test_export_has_a_line_per_cell(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "cells.csv"
-    count = export(undisturbed.run_context.store, path)
-    with path.open(newline="") as file:
+    folder = tmp_path / "deep" / "scores"
+    count = export(undisturbed.run_context.store, folder)
+    (table,) = folder.iterdir()
+    with table.open(newline="") as file:
         lines = list(csv.DictReader(file))
     results = collect(undisturbed.run_context.store)
     assert len(lines) == count == len(results)
@@ -539,10 +540,11 @@ def test_a_file_that_cannot_be_run_says_where(tmp_path: Path) -> None:
 
 
 def test_an_empty_store_is_not_exported_over_a_table(tmp_path: Path) -> None:
-    table = tmp_path / "cells.csv"
+    table = tmp_path / "scores" / "etth.csv"
+    table.parent.mkdir()
     table.write_text("kept")
     with pytest.raises(OptionError, match="no finished cell"):
-        export(Store(tmp_path / "store"), table)
+        export(Store(tmp_path / "store"), table.parent)
     assert table.read_text() == "kept"
 
 

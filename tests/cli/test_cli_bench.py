@@ -47,7 +47,7 @@ def test_run_list_table_and_export(
 
     listed = ompb(capsys, "bench", "list", "--store", store, "--results", tmp_path)
     assert f"32 finished cells in {store}\n" in listed.out
-    assert f"among the 0 exported to {tmp_path / 'cells.csv'}" in listed.out
+    assert f"among the 0 exported to {tmp_path / 'scores'}" in listed.out
     (line,) = (line for line in listed.out.splitlines() if line.startswith("etth ridge one-step"))
     assert line.split()[3:] == ["4", "6", "id", "ood", "0", "1", "2", "16"]
 
@@ -56,7 +56,7 @@ def test_run_list_table_and_export(
     assert table.out.count("### etth_all_split: etth, protocol ") == 2
     assert table.out.count("LEAKS: a delay of 1 shows a method H-1 of the H rows it is scored on.") == 1
 
-    out = tmp_path / "cells.csv"
+    out = tmp_path / "scores"
     exported = ompb(capsys, "bench", "export", "--store", store, "--out", out)
     finding = tmp_path / "findings" / "etth_all_split.json"
     assert exported.out == f"32 cells: {out}\nFinding: {finding}\n"
@@ -147,7 +147,7 @@ def test_an_analysis_from_its_cells_to_its_picture(
     assert ompb(capsys, "bench", "figure", "delay", "--out", picture, "--store", store).out == f"Figure: {picture}\n"
     assert "<svg" in picture.read_text(encoding="utf-8")
 
-    written = ompb(capsys, "bench", "export", "--store", store, "--out", results / "cells.csv").out
+    written = ompb(capsys, "bench", "export", "--store", store, "--out", results / "scores").out
     assert f"Finding: {results / 'findings' / 'delay.json'}" in written
     again = ompb(capsys, "bench", "table", "delay", "--store", tmp_path / "none", "--results", results)
     assert again.out == table.out

@@ -1,5 +1,5 @@
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, copytree
 
 import pytest
 from tables_on_disk import assert_refused, ompb
@@ -8,8 +8,10 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def test_a_page_of_exported_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("cells.csv", "made.csv"):  # figures take a while, and are drawn elsewhere
-        copyfile(REPOSITORY / "results" / name, tmp_path / name)
+    copytree(REPOSITORY / "results" / "scores", tmp_path / "scores")
+    copyfile(
+        REPOSITORY / "results" / "made.csv", tmp_path / "made.csv"
+    )  # figures take a while, and are drawn elsewhere
     answer = ompb(capsys, "report", "--out", tmp_path / "deep", "--results", tmp_path)
     page = tmp_path / "deep" / "index.html"
     assert (answer.code, answer.out) == (0, f"Page: {page}\n")

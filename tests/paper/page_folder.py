@@ -76,7 +76,7 @@ def write_results(folder: Path, results: Iterable[Result], findings: Iterable[Fi
     store = Store(folder / "store")
     for one in results:
         store.write(one)
-    export(store, folder / "cells.csv")
+    export(store, folder / "scores")
     for finding in findings:
         finding.write(folder / "findings" / f"{finding.analysis}.json")
     return folder

@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (folder / "aims.csv").write_text("dataset,aim\netth,1\n")
     with pytest.raises(FormatError, match="not a table of aims"):
         Material.read(folder)
-    head = (folder / "cells.csv").read_text().splitlines()[0]
-    (folder / "cells.csv").write_text(head + "\n")
+    (table,) = (folder / "scores").iterdir()
+    table.write_text(table.read_text().splitlines()[0] + "\n")
     with pytest.raises(OptionError, match="no cell"):
         Material.read(folder)

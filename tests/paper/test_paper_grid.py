@@ -13,7 +13,7 @@ from ompb.paper.analysis import Scope
 from ompb.paper.grid import PRINTED, TUNED, Spot, paper_backbone, rivals
 from ompb.paper.printed import accuracy
 
-CELLS = Path(__file__).parents[2] / "results" / "cells.csv"
+SCORES = Path(__file__).parents[2] / "results" / "scores"
 FAR = 1.1
 
 
@@ -21,7 +21,7 @@ def ratios() -> dict[tuple[str, str, str], float]:
     """Our MAE over the paper's, of each printed method around each backbone of a data set, shown rows to come alike."""
     printed = {**accuracy("etth_all_split"), **accuracy("ili_results")}
     found = defaultdict(list)
-    for one in exported(CELLS):
+    for one in exported(SCORES):
         cell, backbone = one.cell, paper_backbone(one.cell.backbone)
         key = cell.dataset, backbone, cell.method, cell.horizon, cell.split, "mae"
         if cell.method in PRINTED and cell.protocol == "one-step" and "@" not in cell.backbone and key in printed:

@@ -50,7 +50,7 @@ def test_a_cell_that_cannot_be_run_is_not_asked_for_once_the_data_say_so(tmp_pat
 
 
 def test_exported_cells_count_beside_those_of_the_store(tmp_path: Path) -> None:
-    export(stored(tmp_path / "elsewhere"), tmp_path / "cells.csv")
+    export(stored(tmp_path / "elsewhere"), tmp_path / "scores")
     overview = Overview.of([TOY], Store(tmp_path / "empty"), tmp_path, tmp_path)
     (toy,) = overview.standings
     assert (overview.stored, overview.exported) == ((), (SHORT, LONG))
@@ -59,7 +59,7 @@ def test_exported_cells_count_beside_those_of_the_store(tmp_path: Path) -> None:
 
 
 def test_steps_are_not_exported_so_the_finding_tells(tmp_path: Path) -> None:
-    export(stored(tmp_path / "elsewhere"), tmp_path / "cells.csv")
+    export(stored(tmp_path / "elsewhere"), tmp_path / "scores")
     made_from = {"cells": 2, "commits": ["c0ffee"]}
     Finding("stepwise", "", "", made_from=made_from).write(tmp_path / "findings" / "stepwise.json")
     toy, stepwise = Overview.of([TOY, STEPWISE], Store(tmp_path / "empty"), tmp_path, tmp_path).standings

@@ -42,7 +42,7 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
         finding_of(TOY, Store(store), results)
     quick = finding_of(TOY, stored(store, result("copy", 0.1)), results)
     assert quick.text == "quick"
-    count, (path,) = export_all(Store(store), results / "cells.csv", [TOY])
+    count, (path,) = export_all(Store(store), results / "scores", [TOY])
     assert (count, path) == (1, results / "findings" / "toy.json")
     assert finding_of(TOY, Store(tmp_path / "empty"), results) == quick
     assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
@@ -57,7 +57,7 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
     def found() -> int:
         return int(Finding.read(tmp_path / "findings" / "toy.json").made_from["cells"])
 
-    cells = tmp_path / "cells.csv"
+    cells = tmp_path / "scores"
     plain = dataclasses.replace(TOY, cells=lambda _: [SHORT, LONG], reduce=counted)
     stepwise = dataclasses.replace(plain, per_step=True)
     both = stored(tmp_path / "both", result("copy", 0.1), result("copy", 0.2, horizon=96))

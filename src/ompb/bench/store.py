@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from ompb.floor.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 WINDOWS = "windows"  # the setting that is exported: how many forecasts were scored
-CELLS = "cells.csv"  # exported cells, in a folder of results
-MADE = "made.csv"  # beside exported cells: what made them
+SCORES = "scores"  # the folder of exported cells, among results: a table for each data set
+MADE = "made.csv"  # beside that folder: what made them
 MAKER = ("commit", "device", "versions")
 METRIC_DIGITS = 6  # one backbone trained twice on a GPU differs in the fifth
 TIMING_DIGITS = 3  # which other work on the machine changes anyway
@@ -138,29 +139,36 @@ def with_earlier(results: Sequence[Result], earlier: Iterable[Result]) -> list[R
     return [by_cell[cell] for cell in sorted(by_cell)]
 
 
-def export(store: Store, path: Path, earlier: Sequence[Result] = ()) -> int:
-    """Write every finished cell to a CSV, one line each, with what made them beside it in `MADE`; returns how many.
+def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
+    """Write every finished cell to a folder, a CSV for each data set and a line for each cell; returns how many.
 
-    ``earlier`` ones that the store lacks are written, too. A metric is a column, blank where a cell lacks it; the
-    column ``made`` is the ``id`` of a line of the other file.
+    ``earlier`` ones that the store lacks are written, too; no other table is left there. A metric is a column, blank
+    where a cell lacks it; the column ``made`` is the ``id`` of a line of `MADE`, beside the folder: what made them.
     """
     results = with_earlier(collect(store), earlier)
     if not results:
         raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")
+    if folder.is_file():
+        raise OptionError(f"{folder} is a file; name a folder for the tables of cells.")
     makers = sorted({_maker(result) for result in results})
     metrics = sorted({name for result in results for name in result.metrics})
-    lines = (
-        (
+
+    def line(result: Result) -> tuple[object, ...]:
+        return (
             *dataclasses.astuple(result.cell),
             result.settings.get(WINDOWS, ""),
             *(_digits(result.metrics.get(name), METRIC_DIGITS) for name in metrics),
             _digits(result.timing.get(SECONDS), TIMING_DIGITS),
             makers.index(_maker(result)),
         )
-        for result in results
-    )
-    _write_table(path.with_name(MADE), ("id", *MAKER), ((place, *maker) for place, maker in enumerate(makers)))
-    _write_table(path, (*CELL_FIELDS, WINDOWS, *metrics, SECONDS, "made"), lines)
+
+    _write_table(folder.with_name(MADE), ("id", *MAKER), ((place, *maker) for place, maker in enumerate(makers)))
+    written = set()
+    for dataset, same in itertools.groupby(results, key=lambda result: result.cell.dataset):
+        written.add(folder / f"{dataset}.csv")
+        _write_table(folder / f"{dataset}.csv", (*CELL_FIELDS, WINDOWS, *metrics, SECONDS, "made"), map(line, same))
+    for other in set(folder.glob("*.csv")) - written:
+        other.unlink()
     return len(results)
 
 
@@ -181,13 +189,14 @@ def _write_table(path: Path, headings: Iterable[str], lines: Iterable[Iterable[o
         writer.writerows(lines)
 
 
-def exported(path: Path) -> list[Result]:
+def exported(folder: Path) -> list[Result]:
     """Results as `export` wrote them, in order; of the settings they have `WINDOWS` only. Raises `FormatError`."""
     try:
-        makers = {line["id"]: _made_by(line) for line in _read_table(path.with_name(MADE))}
-        results = [_exported(line, makers) for line in _read_table(path)]
+        makers = {line["id"]: _made_by(line) for line in _read_table(folder.with_name(MADE))}
+        tables = [path for path in folder.iterdir() if path.suffix == ".csv"]
+        results = [_exported(line, makers) for path in tables for line in _read_table(path)]
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path} is not a table of cells ({error}); write it with `ompb bench export`.") from error
+        raise FormatError(f"{folder} has no tables of cells ({error}); write it with `ompb bench export`.") from error
     return sorted(results, key=lambda result: result.cell)
 
 

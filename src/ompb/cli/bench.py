@@ -11,7 +11,7 @@ import typer
 
 from ompb.bench.methods import method_names
 from ompb.bench.render import render
-from ompb.bench.store import CELLS, Cell, Store
+from ompb.bench.store import SCORES, Cell, Store
 from ompb.cli import bench_run
 from ompb.cli.bench_run import STORE, DataFolder, Place, Several
 from ompb.cli.console import say, show_table
@@ -86,7 +86,9 @@ def list_cells(store: Place = STORE, results: Results = RESULTS, folder: DataFol
     headings = ("", "horizons", "splits", "seeds", "methods", "cells")
     lines = [_kind_line(kind, [cell for cell in cells if _kind(cell) == kind]) for kind in kinds]
     show_table(f"{len(cells)} finished cells in {store}", headings, lines)
-    title = f"Cells of each analysis in the store, and among the {len(overview.exported)} exported to {results / CELLS}"
+    title = (
+        f"Cells of each analysis in the store, and among the {len(overview.exported)} exported to {results / SCORES}"
+    )
     headings = ("analysis", "all", "exported", "quick", "exported", "finding")
     show_table(title, headings, map(_standing_line, overview.standings))
     say(f"Methods: {', '.join(methods)}")
@@ -152,7 +154,9 @@ def figure(
 
 @app.command("export", help=EXPORT_HELP)
 def export_cells(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the cells.")] = RESULTS / CELLS,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to write the cells, a table for each data set.")
+    ] = RESULTS / SCORES,
     store: Place = STORE,
     add: Annotated[
         bool, typer.Option("--add", help="Keep what FILE has and the store lacks, and fuller findings beside it.")

@@ -13,7 +13,7 @@ from ompb.floor.files import replacing
 HELP = """Make one page of all results of the benchmark: tables to sort and search, and figures.
 
 The page needs nothing from elsewhere. It is made from exported results (see ompb bench export), which come with the
-repository: cells.csv, made.csv and, where they are there, notes.md, aims.csv and findings/*.json.
+repository: scores/*.csv, made.csv and, where they are there, notes.md, aims.csv and findings/*.json.
 
 \b
 Examples:

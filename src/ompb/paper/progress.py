@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ompb.bench.findings import Finding
-from ompb.bench.store import CELLS, Cell, Store, collect
+from ompb.bench.store import SCORES, Cell, Store, collect
 from ompb.bench.store import exported as read_exported
 from ompb.paper.analysis import Analysis
 from ompb.paper.running import FULL, QUICK, finding_path, possible
@@ -57,7 +57,7 @@ class Overview:
         A cell of the store counts if what an analysis reads of it was kept.
         """
         stored = tuple(result.cell for result in collect(store))
-        path = results / CELLS
+        path = results / SCORES
         exported = tuple(result.cell for result in read_exported(path)) if path.exists() else ()
         whole, stepped, written = set(stored), {cell for cell in stored if store.has_steps(cell)}, set(exported)
         standings = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ompb.bench.findings import Finding
-from ompb.bench.store import CELLS, Result, exported
+from ompb.bench.store import SCORES, Result, exported
 from ompb.errors import FormatError, OptionError
 from ompb.paper.grid import Spot
 from ompb.paper.page.compared import Grid
@@ -34,13 +34,13 @@ class Material:
 
     @classmethod
     def read(cls, folder: Path) -> Material:
-        """The files cells.csv and made.csv, and what there is of findings, notes.md and aims.csv.
+        """The tables in scores/, made.csv, and what there is of findings, notes.md and aims.csv.
 
         Raises `FormatError` for a file that is not what its name says, `OptionError` where there is no cell.
         """
-        results = tuple(exported(folder / CELLS))
+        results = tuple(exported(folder / SCORES))
         if not results:
-            raise OptionError(f"there is no cell in {folder / CELLS}; run some, then `ompb bench export`.")
+            raise OptionError(f"there is no cell in {folder / SCORES}; run some, then `ompb bench export`.")
         notes = folder / "notes.md"
         return cls(
             results,
