@@ -43,61 +43,66 @@ def clipped(drift: Tensor) -> Tensor:
 
 
 class Generator(nn.Module):
-    r"""Coefficients of a group of n layers alike, from the drift: two shared matrices, biases for each layer.
+    r"""Parts of a group of n layers alike, from the drift: two shared matrices, biases for each layer.
 
-    .. math:: a_l = W_2\, \sigma(W_1 \delta + b_{1,l}) + b_{2,l}
+    .. math:: p_l = p_l^0 + a_l, \qquad a_l = W_2\, \sigma(W_1 \delta + b_{1,l}) + b_{2,l}
 
-    All are 0 at the start, since W2 and b2 are.
+    At the start all a are 0, since W2 and b2 are.
     """
 
-    def __init__(self, layers: int, coefficients: int, concept: int, bottleneck: int) -> None:
+    unmoved: Tensor  # p^0, (n, parts of a layer)
+
+    def __init__(self, unmoved: Tensor, concept: int, bottleneck: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(concept)
+        layers, parts = unmoved.shape
+        self.register_buffer("unmoved", unmoved)
         self.inner = nn.Linear(concept, bottleneck, bias=False)  # W1
         self.inner_bias = nn.Parameter(torch.empty(layers, bottleneck).uniform_(-bound, bound))  # b1
-        self.outer = nn.Linear(bottleneck, coefficients, bias=False)  # W2
-        self.outer_bias = nn.Parameter(torch.zeros(layers, coefficients))  # b2
+        self.outer = nn.Linear(bottleneck, parts, bias=False)  # W2
+        self.outer_bias = nn.Parameter(torch.zeros(layers, parts))  # b2
         nn.init.zeros_(self.outer.weight)
 
     def forward(self, drift: Tensor) -> Tensor:
-        """Map (B, concept) to (B, n, coefficients)."""
+        """Map (B, concept) to (B, n, parts)."""
         hidden = torch.sigmoid(self.inner(drift)[:, None] + self.inner_bias)  # (B, n, bottleneck)
-        coefficients: Tensor = self.outer(hidden) + self.outer_bias
-        return coefficients
+        moves: Tensor = self.outer(hidden) + self.outer_bias
+        return self.unmoved + moves
 
 
 class Adapted(nn.Module):
-    r"""A linear layer or convolution whose inputs, outputs and bias are shifted by coefficients, sample by sample.
+    r"""A linear layer or convolution whose inputs and outputs are scaled, and bias replaced, sample by sample.
 
     .. math:: y = W_\text{eff}\, x + b + a_\text{bias}, \qquad
               W_\text{eff} = \mathrm{diag}(1 + a_\text{out})\, W\, \mathrm{diag}(1 + a_\text{in})
 
     W is what the layer applies: for a weight-normalised one the kernel g v / |v|. The scales act on the layer's input
     and output, which is the same and serves one sample as well as many, each with a drift of its own. The layer's bias
-    b is frozen: the generator has one of its own in its place. With coefficients 0 it is the layer as it was.
+    b is frozen: the generator has one of its own in its place. Where all a are 0 it is the layer as it was.
     """
 
-    coefficients: Tensor  # (samples, out + in, and + out if there is a bias); replaced in each forward pass
-    bias: Tensor | None
+    parts: Tensor  # (samples, out + in + out): 1 + a_out, 1 + a_in and, if the layer has a bias, b + a_bias
 
     def __init__(self, layer: Layer) -> None:
         super().__init__()
         self.layer = layer
-        self.outputs, self.inputs = sizes(layer)
+        outputs, inputs = sizes(layer)
+        self.sizes = [outputs, inputs] if layer.bias is None else [outputs, inputs, outputs]
         self.channels_first = isinstance(layer, nn.Conv1d | CausalConv) and not isinstance(layer, CircularConv)
-        size = self.outputs + self.inputs + (0 if layer.bias is None else self.outputs)
-        # Not a plain attribute: tensors with a graph behind them could neither be copied nor pickled.
-        self.register_buffer("coefficients", next(layer.parameters()).new_zeros(1, size), persistent=False)
-        self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().clone())
-        if layer.bias is not None:  # it must not be scaled: it is added after the layer
+        unmoved = next(layer.parameters()).new_ones(outputs + inputs)
+        if layer.bias is not None:
+            unmoved = torch.cat([unmoved, layer.bias.detach()])
+            # It must not be scaled: it is added after the layer.
             layer.bias = nn.Parameter(torch.zeros_like(layer.bias), requires_grad=False)
+        # Not a plain attribute: tensors with a graph behind them could neither be copied nor pickled.
+        self.register_buffer("parts", unmoved[None], persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map what the layer maps; the first axis holds the samples, in order, each in one or more places."""
-        outward, inward, shift = self.coefficients.tensor_split([self.outputs, self.outputs + self.inputs], dim=1)
-        y: Tensor = self.layer(x * self._spread(1 + inward, x))
-        scale = self._spread(1 + outward, y)
-        return y * scale if self.bias is None else torch.addcmul(self._spread(self.bias + shift, y), y, scale)
+        outward, inward, *bias = self.parts.split_with_sizes(self.sizes, dim=1)
+        y: Tensor = self.layer(x * self._spread(inward, x))
+        y = y * self._spread(outward, y)
+        return y + self._spread(bias[0], y) if bias else y
 
     def _spread(self, values: Tensor, like: Tensor) -> Tensor:
         """Values (samples, channels) in the axes of a tensor; GPT4TS makes a row of every channel of a sample."""
@@ -121,8 +126,8 @@ def sizes(layer: Layer) -> tuple[int, int]:
             return layer.weight.shape[1], layer.weight.shape[0]
 
 
-def adapt(backbone: nn.Module) -> dict[tuple[str, int], list[str]]:
-    """Wrap every layer in place; their names, those together that have the same last name and number of coefficients.
+def adapt(backbone: nn.Module) -> list[list[str]]:
+    """Wrap every layer in place; their names, those together that have the same last name and number of parts.
 
     Norms and embeddings stay as they are, and weights that were frozen before, as those of GPT-2, remain so.
     """
@@ -132,8 +137,8 @@ def adapt(backbone: nn.Module) -> dict[tuple[str, int], list[str]]:
             parent, _, last = name.rpartition(".")
             adapted = Adapted(layer)
             setattr(backbone.get_submodule(parent), last, adapted)
-            groups.setdefault((last, adapted.coefficients.shape[1]), []).append(name)
-    return groups
+            groups.setdefault((last, adapted.parts.shape[1]), []).append(name)
+    return list(groups.values())
 
 
 class ProactiveModel(nn.Module):
@@ -147,20 +152,19 @@ class ProactiveModel(nn.Module):
         self.window_concept = ConceptEncoder(context, concept)  # E'
         self.pair_concept = ConceptEncoder(context + horizon, concept)  # E
         self.groups = adapt(backbone)
-        self.generators = nn.ModuleList(
-            Generator(len(names), n, concept, bottleneck) for (_, n), names in self.groups.items()
-        )
+        unmoved = (torch.cat([backbone.get_buffer(f"{name}.parts") for name in names]) for names in self.groups)
+        self.generators = nn.ModuleList(Generator(parts, concept, bottleneck) for parts in unmoved)
         self.backbone = backbone
 
     def forward(self, windows: Tensor, recent: Tensor) -> Tensor:
         """Forecast windows (B, context, C) after recent stretches (m, context + horizon, C)."""
         drift = clipped(self.window_concept(windows) - self.pair_concept(recent).mean(dim=0))
-        coefficients = {
-            f"{name}.coefficients": values
-            for names, generator in zip(self.groups.values(), self.generators, strict=True)
+        parts = {
+            f"{name}.parts": values
+            for names, generator in zip(self.groups, self.generators, strict=True)
             for name, values in zip(names, generator(drift).unbind(dim=1), strict=True)
         }
-        forecasts: Tensor = functional_call(self.backbone, coefficients, windows, tie_weights=False)
+        forecasts: Tensor = functional_call(self.backbone, parts, windows, tie_weights=False)
         return forecasts
 
     def fast(self) -> list[nn.Parameter]:
