@@ -1,9 +1,11 @@
 """Routines: on a CPU the work itself; on a GPU a recording for each form, after a few calls. The GPU is played here."""
 
 import copy
+import itertools
 import pickle
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 import torch
@@ -102,6 +104,37 @@ def test_forms_that_pass_are_not_recorded(device: Device) -> None:
         for _ in range(PaperPreset().steps):
             work(There((seen, 3)))  # type: ignore[arg-type]
     assert set(device.done) == {"call"}
+
+
+class FakeStream:
+    """A stream that counts how many of them there are, and what each waited for."""
+
+    made: ClassVar[list["FakeStream"]] = []
+
+    def __init__(self, *_: Any) -> None:
+        self.made.append(self)
+        self.awaited: list[FakeStream] = []
+
+    def wait_stream(self, other: "FakeStream") -> None:
+        self.awaited.append(other)
+
+
+def test_calls_that_are_not_recorded_share_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stream keeps what it has freed to itself: with many, memory would be held many times over."""
+    main = FakeStream()
+    FakeStream.made.clear()
+    routine._other_stream.cache_clear()
+    monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: main)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    works: list[Routine[None]] = [Routine(lambda *_: None), Routine(lambda *_: None)]
+    for work, size in itertools.product(works, range(3)):
+        work(There((size,)))  # type: ignore[arg-type]
+    (other,) = FakeStream.made
+    assert other.awaited == [main] * 6
+    assert main.awaited == [other] * 6
+    routine._other_stream.cache_clear()
 
 
 def test_what_is_forgotten_or_copied_is_recorded_anew(device: Device) -> None:

@@ -49,10 +49,10 @@ FIGURE_HELP = f"""Draw the figures of an analysis as SVG.
 
 NAME is one of {NAMES}. {FROM} If there are several, each file bears the figure's name, too.
 """
-EXPORT_HELP = """Write every finished cell to a CSV file, what made them beside it, and the findings of every analysis.
+EXPORT_HELP = """Write every finished cell to a table for each data set, and the findings of every analysis.
 
-The findings go to the folder findings beside the file, one JSON file for each analysis that has a cell. With --add a
-store of a few cells joins results that are there already.
+Beside the folder of the tables come made.csv, which says what made the cells, and the folder findings, one JSON file
+for each analysis that has a cell. With --add a store of a few cells joins results that are there already.
 """
 
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
@@ -159,7 +159,7 @@ def export_cells(
     ] = RESULTS / SCORES,
     store: Place = STORE,
     add: Annotated[
-        bool, typer.Option("--add", help="Keep what FILE has and the store lacks, and fuller findings beside it.")
+        bool, typer.Option("--add", help="Keep what FOLDER has and the store lacks, and fuller findings beside it.")
     ] = False,
 ) -> None:
     """One line per cell, one file per finding."""

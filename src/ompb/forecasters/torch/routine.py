@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import torch
@@ -111,10 +112,16 @@ def _copied(result: Any) -> Any:
 
 def _on_another_stream(work: Callable[..., Result], inputs: tuple[Tensor, ...]) -> Result:
     """A call as recordings make it, off the main stream: what it sets up can then be recorded."""
-    main, other = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    main, other = torch.cuda.current_stream(), _other_stream(torch.cuda.current_device())
     other.wait_stream(main)
     with torch.cuda.stream(other), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "This instance was constructed with capturable=True")  # it will be
         result = work(*inputs)
     main.wait_stream(other)
     return result
+
+
+@cache
+def _other_stream(device: int) -> torch.cuda.Stream:
+    """One for all calls off the main stream of a device: what one stream has freed no other can take."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
