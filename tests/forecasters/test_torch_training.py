@@ -33,6 +33,7 @@ from ompb.forecasters.torch import (
     train,
 )
 from ompb.forecasters.torch import trained as trained_module
+from ompb.forecasters.torch import training as training_module
 from ompb.rows.scaler import Scaler
 from ompb.types import Floats
 
@@ -356,3 +357,16 @@ def test_without_torch_the_message_says_what_to_install() -> None:
     code = "import sys; sys.modules['torch'] = None; import ompb.forecasters.torch"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "needs torch, which is not installed; install it with: pip install 'ompb[torch]'" in done.stderr
+
+
+def test_on_a_gpu_kernels_repeat_themselves_and_new_memory_is_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def state() -> tuple[str, int, bool]:
+        filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+        return torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode(), filled
+
+    monkeypatch.setenv(training_module.WORKSPACE, ":4096:8")  # it would stay set
+    before = state()
+    for device, expected in (("cuda", ("high", 1, False)), ("cpu", before)):
+        with training_module._fast_and_repeatable(torch.device(device)):
+            assert state() == expected
+        assert state() == before

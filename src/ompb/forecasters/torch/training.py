@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
+from torch.utils import deterministic
 
 from ompb.errors import ForecasterError, FormatError, ShapeError, TooShortError
 from ompb.floor.files import PathLike
@@ -263,19 +264,26 @@ def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _fast_and_repeatable(device: torch.device) -> Iterator[None]:
-    """Fast matrix products on a GPU, and kernels that add up in the same order every time; a CPU is left alone."""
+    """Fast matrix products on a GPU, and kernels that add up in the same order every time; a CPU is left alone.
+
+    Asked for such kernels, torch also fills all new memory before it is written to: a third of a step's kernels, and
+    no result depends on one. They are left out.
+    """
     if device.type != "cuda":
         yield
         return
     os.environ.setdefault(WORKSPACE, ":4096:8")  # cuBLAS reads it once, at its first product: it stays set
     precision, mode = torch.get_float32_matmul_precision(), torch.get_deterministic_debug_mode()
+    fills = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("high")
     torch.set_deterministic_debug_mode("warn")
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(precision)
         torch.set_deterministic_debug_mode(mode)
+        deterministic.fill_uninitialized_memory = fills  # type: ignore[attr-defined]
 
 
 def _saved_state(path: PathLike, header: Header) -> tuple[Header, dict[str, Tensor]] | None:
