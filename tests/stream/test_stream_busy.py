@@ -240,16 +240,20 @@ def test_a_stream_is_kept_whole_while_another_thread_steps_it(
     kept: Callable[[ompb.Stream, Path], ompb.Stream], tmp_path: Path
 ) -> None:
     """States share buffers: one that is read for too long would be half of an older row and half of a newer one."""
-    rows, stream, keeps, done = target(), walked(target()[:20]), [], []
+    rows, stream, keeps, done, another = target(), walked(target()[:20]), [], [], threading.Event()
 
     def feed() -> None:
-        for row in rows[20:320]:
+        for number, row in enumerate(rows[20:320], start=1):
             stream.step(row)
+            if number % 20 == 0:  # not so fast that nothing is kept between
+                another.wait(10)
+                another.clear()
         done.append(True)
 
     def keep() -> None:
         while not done:
             keeps.append(kept(stream, tmp_path / "stream"))
+            another.set()
 
     in_threads([feed, keep])
     assert len({one.rows for one in keeps}) > 5
