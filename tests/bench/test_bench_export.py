@@ -105,3 +105,15 @@ def test_a_file_is_no_folder_for_tables(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="name a folder"):
         export(store, file)
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["sales.csv", "etth.csv"])
+def test_files_that_are_no_tables_of_cells_are_left_alone(tmp_path: Path, name: str) -> None:
+    store, folder = Store(tmp_path / "store"), tmp_path / "mine"
+    store.write(result("ompb", {"mae": 1.0}))
+    folder.mkdir()
+    (folder / name).write_text("date,OT\n2016-07-01,1\n")
+    with pytest.raises(OptionError, match=f"{name}, which is no table of cells; name a folder"):
+        export(store, folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "date,OT\n2016-07-01,1\n"}
+    assert not (tmp_path / "made.csv").exists()

@@ -5,6 +5,7 @@ import itertools
 import pickle
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
@@ -123,7 +124,7 @@ def test_calls_that_are_not_recorded_share_one_stream(monkeypatch: pytest.Monkey
     """Each stream keeps what it has freed to itself: with many, memory would be held many times over."""
     main = FakeStream()
     FakeStream.made.clear()
-    routine._other_stream.cache_clear()
+    monkeypatch.setattr(routine, "_other_stream", cache(routine._other_stream.__wrapped__))
     monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: main)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
@@ -134,7 +135,6 @@ def test_calls_that_are_not_recorded_share_one_stream(monkeypatch: pytest.Monkey
     (other,) = FakeStream.made
     assert other.awaited == [main] * 6
     assert main.awaited == [other] * 6
-    routine._other_stream.cache_clear()
 
 
 def test_what_is_forgotten_or_copied_is_recorded_anew(device: Device) -> None:

@@ -370,3 +370,21 @@ def test_on_a_gpu_kernels_repeat_themselves_and_new_memory_is_not_filled(monkeyp
         with training_module._fast_and_repeatable(torch.device(device)):
             assert state() == expected
         assert state() == before
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_weight_depends_on_how_new_memory_is_filled(
+    name: str, source: Floats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU it is not filled; where it is, with NaN, whoever reads it before it is written would spread them."""
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")
+    try:
+        weights = []
+        for filled in (True, False):
+            monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", filled)
+            assert not filled or bool(torch.empty(1000).isnan().all())  # memory used before may have them anyway
+            weights.append(train(config(name), source, TRAINING).model.state_dict())
+    finally:
+        torch.set_deterministic_debug_mode(before)
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])

@@ -150,6 +150,10 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
         raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")
     if folder.is_file():
         raise OptionError(f"{folder} is a file; name a folder for the tables of cells.")
+    there = set(folder.glob("*.csv"))
+    strangers = sorted(path.name for path in there if not _has_cells(path))
+    if strangers:
+        raise OptionError(f"{folder} has {strangers[0]}, which is no table of cells; name a folder for these alone.")
     makers = sorted({_maker(result) for result in results})
     metrics = sorted({name for result in results for name in result.metrics})
 
@@ -167,7 +171,7 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     for dataset, same in itertools.groupby(results, key=lambda result: result.cell.dataset):
         written.add(folder / f"{dataset}.csv")
         _write_table(folder / f"{dataset}.csv", (*CELL_FIELDS, WINDOWS, *metrics, SECONDS, "made"), map(line, same))
-    for other in set(folder.glob("*.csv")) - written:
+    for other in there - written:
         other.unlink()
     return len(results)
 
@@ -187,6 +191,11 @@ def _write_table(path: Path, headings: Iterable[str], lines: Iterable[Iterable[o
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(headings)
         writer.writerows(lines)
+
+
+def _has_cells(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline().startswith(",".join(CELL_FIELDS).encode())
 
 
 def exported(folder: Path) -> list[Result]:

@@ -266,8 +266,8 @@ def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
 def _fast_and_repeatable(device: torch.device) -> Iterator[None]:
     """Fast matrix products on a GPU, and kernels that add up in the same order every time; a CPU is left alone.
 
-    Asked for such kernels, torch also fills all new memory before it is written to: a third of a step's kernels, and
-    no result depends on one. They are left out.
+    Asked for such kernels, torch also fills new memory before anything is written to it, a kernel each time, on which
+    no result depends: they are left out.
     """
     if device.type != "cuda":
         yield
