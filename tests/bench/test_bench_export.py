@@ -16,13 +16,15 @@ REPOSITORY = Path(__file__).parents[2]
 
 def result(method: str, metrics: dict[str, float], commit: str = "0123456789ab", device: str = "cpu") -> Result:
     cell = Cell("etth", "gpt4ts[random]", 24, "id", "honest", method, 0)
-    return Result(cell, metrics, {}, {"numpy": "2.0", "python": "3.11"}, device, commit, {"seconds_per_step": 0.25})
+    return Result(cell, metrics, {}, {}, {"numpy": "2.0", "python": "3.11"}, device, commit, {"seconds_per_step": 0.25})
 
 
 def test_what_is_exported_comes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.write(result('ompb[gate="open",draws=5]', {"mae": 0.5, "mse": 0.375, "crps": 1e-9}))
-    store.write(replace(result("last", {"mae": 2.0, "mse": 4.0}, device="cuda"), settings={"windows": 31}))
+    store.write(
+        replace(result("last", {"mae": 2.0, "mse": 4.0}, device="cuda"), facts={"windows": 31, "trainable": 780})
+    )
     store.write(replace(result("copy", {"mae": 0.0, "mse": 0.0}), commit=None, timing={}))
     assert export(store, tmp_path / "scores") == 3
     assert exported(tmp_path / "scores") == collect(store)

@@ -23,7 +23,7 @@ from ompb.bench.contract import Method, Task
 from ompb.bench.executors import InTurn, Processes
 from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
-from ompb.bench.store import Cell, Result, Store, collect, export
+from ompb.bench.store import FACTS, Cell, Result, Store, collect, export
 from ompb.datasets.benchmark import load
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.floor.files import LEFTOVER
@@ -90,7 +90,7 @@ def test_a_run_finishes_every_cell(undisturbed: Undisturbed) -> None:
     assert [result.cell for result in results] == sorted(undisturbed.cells)
     for result in results:
         assert sorted(result.metrics) == ALL_METRICS
-        assert result.settings["windows"] == 180 - 96 - HORIZON + 1
+        assert result.facts == {"windows": 180 - 96 - HORIZON + 1}
         assert {"ompb", "numpy", "python"} <= result.versions.keys()
         assert result.timing["seconds_per_step"] > 0
         assert undisturbed.run_context.store.read(result.cell) == result
@@ -262,11 +262,13 @@ def test_export_has_a_line_per_cell(undisturbed: Undisturbed, tmp_path: Path) ->
     assert len(lines) == count == len(results)
     metrics = sorted({name for result in results for name in result.metrics})
     cell_fields = [field.name for field in dataclasses.fields(Cell)]
-    assert list(lines[0]) == [*cell_fields, "windows", *metrics, "seconds_per_step", "made"]
+    assert list(lines[0]) == [*cell_fields, *FACTS, *metrics, "seconds_per_step", "made"]
     for result, line in zip(results, lines, strict=True):
         assert [line[name] for name in cell_fields] == [str(value) for value in dataclasses.astuple(result.cell)]
         assert {name for name in metrics if line[name]} == set(result.metrics)
-        assert line["windows"] == str(result.settings["windows"])
+        assert {name: line[name] for name in FACTS if line[name]} == {
+            name: str(count) for name, count in result.facts.items()
+        }
         for metric, value in result.metrics.items():
             assert float(line[metric]) == pytest.approx(value, rel=5e-6)
         assert float(line["seconds_per_step"]) == pytest.approx(result.timing["seconds_per_step"], rel=5e-3)
@@ -280,7 +282,7 @@ def test_single_steps_are_kept_on_request(folder: Path, tmp_path: Path) -> None:
     steps, result = store.steps(cell), store.read(cell)
     assert steps is not None
     assert result is not None
-    count = result.settings["windows"]
+    count = result.facts["windows"]
     assert steps["origin"].tolist() == list(range(95, 95 + count))
     for metric in POINT:
         assert steps[metric].mean() == pytest.approx(result.metrics[metric])

@@ -24,13 +24,14 @@ def result(
     seed: int = 0,
     seconds: float = 0.01,
     metrics: Mapping[str, float] | None = None,
-    base: Mapping[str, object] | None = None,
+    facts: Mapping[str, int] | None = None,
 ) -> Result:
     """One whose MSE is the square of its MAE."""
     cell = Cell(dataset, backbone, horizon, split, protocol, method, seed)
     numbers = {"mae": mae, "mse": mae**2, **(metrics or {})}
-    settings = {"windows": 100, "backbone": dict(base or {})}
-    return Result(cell, numbers, settings, {}, "cpu", "c0ffee", {"seconds_per_step": seconds})
+    return Result(
+        cell, numbers, {"windows": 100, **(facts or {})}, {}, {}, "cpu", "c0ffee", {"seconds_per_step": seconds}
+    )
 
 
 def runs(results: Iterable[Result], folder: Path = Path("nowhere")) -> Runs:

@@ -20,7 +20,7 @@ def made_up_runs(folder: Path, kept: Mapping[Cell, Steps], metrics: Mapping[str,
     """A store with these cells."""
     store = Store(folder)
     for cell, steps in kept.items():
-        store.write(Result(cell, metrics or {"mae": 1.0}, {}, {"ompb": "0"}, "cpu", "abc", {}))
+        store.write(Result(cell, metrics or {"mae": 1.0}, {}, {}, {"ompb": "0"}, "cpu", "abc", {}))
         store.write_steps(cell, steps)
     return Runs.of(store)
 

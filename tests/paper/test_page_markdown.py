@@ -52,10 +52,10 @@ def test_times_are_those_of_the_cells_that_have_run() -> None:
     quick = Cell("etth", "tcn", 24, "ood", "honest", "ompb-paper", 0)
     full = replace(quick, horizon=96)
     ran = [
-        Result(cell, {"mae": 1.0}, {"windows": 10}, {}, "cpu", None, {"seconds_per_step": seconds})
+        Result(cell, {"mae": 1.0}, {"windows": 10}, {}, {}, "cpu", None, {"seconds_per_step": seconds})
         for cell, seconds in ((quick, 30.0), (full, 60.0), (replace(full, dataset="ili"), 7.0))
     ]
-    untold = Result(replace(full, seed=1), {"mae": 1.0}, {}, {}, "cpu", None, {"seconds_per_step": 1.0})
+    untold = Result(replace(full, seed=1), {"mae": 1.0}, {}, {}, {}, "cpu", None, {"seconds_per_step": 1.0})
     lines = {words[0]: words[3:] for words in analyses_table([*ran, untold]).lines}
     _, all_of_it, _, few = lines["`delay`"]
     assert (all_of_it, few) == ("1 in 10 min", "1 in 5 min")

@@ -98,7 +98,7 @@ def test_what_is_missing_and_what_was_there() -> None:
 
 
 def test_every_method_of_a_stream_is_scored_on_as_many_forecasts() -> None:
-    early = replace(result("copy", 0.2), settings={})  # of a version that did not say how many
+    early = replace(result("copy", 0.2), facts={})  # of a version that did not say how many
     measured = Measured.of([result("original", 0.3), early, result("last", 0.1, horizon=96)])
     assert [measured.windows(Place.of(one.cell)) for one in (early, result("last", 0.1, split="ood"))] == ["100", ""]
     unknown = Measured.of([early])

@@ -7,8 +7,8 @@ from ompb.paper.analysis import Scope
 QUICK = Scope(quick=True)
 
 
-def bare(length: str, mae: float, split: str = "id", **base: object) -> Result:
-    return result("original", mae, backbone=f"tcn@{length}", split=split, base=base)
+def bare(length: str, mae: float, split: str = "id", **facts: int) -> Result:
+    return result("original", mae, backbone=f"tcn@{length}", split=split, facts=facts)
 
 
 RESULTS = [

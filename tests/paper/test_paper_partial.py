@@ -1,5 +1,3 @@
-import dataclasses
-
 from made_up import line, result, runs
 
 from ompb.bench.store import Result
@@ -10,8 +8,7 @@ PLACE = {"horizon": 96, "split": "ood", "protocol": "one-step"}
 
 
 def sized(method: str, mae: float, trainable: int) -> Result:
-    found = result(method, mae, **PLACE)  # type: ignore[arg-type]
-    return dataclasses.replace(found, settings={**found.settings, "method": {"trainable": trainable}})
+    return result(method, mae, facts={"trainable": trainable}, **PLACE)  # type: ignore[arg-type]
 
 
 def test_modes_beside_the_papers() -> None:
@@ -32,6 +29,11 @@ def test_modes_beside_the_papers() -> None:
     assert line(sizes, "etth", "tcn", "96", "ompb-paper-last-layer") == ("22176", "22176")
     assert line(sizes, "etth", "tcn", "96", "ompb-paper-lora") == ("3000", "2816")
     assert "`ompb-paper-last-layer` (one-step) in 0 of 1 places (median ratio 1.564)" in finding.text
+
+
+def test_a_size_that_no_cell_tells_is_blank_and_not_zero() -> None:
+    sizes = partial.reduce(runs([result("ompb-paper-lora", 0.4, split="ood")]), Scope(quick=True)).sections[-1]
+    assert line(sizes, "etth", "tcn", "24", "ompb-paper-lora") == ("", "")
 
 
 def test_at_another_horizon_the_paper_has_no_size() -> None:

@@ -6,13 +6,14 @@ import pytest
 from made_up import result, runs, with_steps, write_etth
 
 from ompb.bench.findings import Finding
-from ompb.bench.store import Cell, Store, exported
+from ompb.bench.store import FACTS, Cell, Store, export, exported
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import OptionError
 from ompb.floor import registry
 from ompb.paper import running
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.running import export_all, finding_in, finding_of, possible, runnable
+from ompb.paper.catalogue import ANALYSES
+from ompb.paper.running import QUICK, export_all, finding_in, finding_of, possible, runnable
 
 SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
 
@@ -77,6 +78,24 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
     assert (count, found(), path.name) == (3, 2, "toy.json")
     assert {one.cell.horizon: one.metrics["mae"] for one in exported(cells)} == {24: 0.4, 48: 0.3, 96: 0.2}
     assert export_all(again, cells, [plain])[0] == found() == 1  # without add, the store is all there is
+
+
+@pytest.mark.parametrize(
+    "analysis", [one for one in ANALYSES if not one.per_step and one.cells(QUICK)], ids=lambda one: one.name
+)
+def test_exported_cells_show_what_those_of_a_store_do(analysis: Analysis, tmp_path: Path) -> None:
+    """Whatever tables read of a cell has to be exported with it."""
+    cells = analysis.cells(QUICK)
+    facts = {name: place + 5 for place, name in enumerate(FACTS)}
+    scores = {"crps": 0.25, "nll": 0.5, "ece": 0.125, "coverage80": 0.75}
+    found = [
+        dataclasses.replace(result(cell.method, 1.0 + place, metrics=scores, facts=facts), cell=cell)
+        for place, cell in enumerate(dict.fromkeys(cells))
+    ]
+    store = stored(tmp_path / "store", *found)
+    export(store, tmp_path / "scores")
+    back = Runs(Store(tmp_path / "empty"), tuple(exported(tmp_path / "scores")))
+    assert analysis.reduce(back, QUICK) == analysis.reduce(Runs.of(store), QUICK)
 
 
 @pytest.mark.parametrize(("data", "shows"), [(["etth"], True), ([], False)])

@@ -19,7 +19,10 @@ from ompb.errors import FormatError, OptionError
 from ompb.floor.files import replacing, sweep
 
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
-WINDOWS = "windows"  # the setting that is exported: how many forecasts were scored
+WINDOWS = "windows"  # the fact that every cell has: how many forecasts were scored
+# Whole numbers that tables show: beside the first, how many weights of the backbone learn, at which epoch its training
+# stopped by itself, and how often it was trained again. A method, or a backbone, says them among its settings.
+FACTS = (WINDOWS, "trainable", "stopped_at", "retrainings")
 SCORES = "scores"  # the folder of exported cells, among results: a table for each data set
 MADE = "made.csv"  # beside that folder: what made them
 MAKER = ("commit", "device", "versions")
@@ -56,6 +59,7 @@ class Result:
 
     cell: Cell
     metrics: Mapping[str, float]
+    facts: Mapping[str, int]  # those of `FACTS` that it has
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     device: str
@@ -160,7 +164,7 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     def line(result: Result) -> tuple[object, ...]:
         return (
             *dataclasses.astuple(result.cell),
-            result.settings.get(WINDOWS, ""),
+            *(result.facts.get(name, "") for name in FACTS),
             *(_digits(result.metrics.get(name), METRIC_DIGITS) for name in metrics),
             _digits(result.timing.get(SECONDS), TIMING_DIGITS),
             makers.index(_maker(result)),
@@ -170,7 +174,7 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     written = set()
     for dataset, same in itertools.groupby(results, key=lambda result: result.cell.dataset):
         written.add(folder / f"{dataset}.csv")
-        _write_table(folder / f"{dataset}.csv", (*CELL_FIELDS, WINDOWS, *metrics, SECONDS, "made"), map(line, same))
+        _write_table(folder / f"{dataset}.csv", (*CELL_FIELDS, *FACTS, *metrics, SECONDS, "made"), map(line, same))
     for other in there - written:
         other.unlink()
     return len(results)
@@ -199,7 +203,7 @@ def _has_cells(path: Path) -> bool:
 
 
 def exported(folder: Path) -> list[Result]:
-    """Results as `export` wrote them, in order; of the settings they have `WINDOWS` only. Raises `FormatError`."""
+    """Results as `export` wrote them, in order, without their settings. Raises `FormatError`."""
     try:
         makers = {line["id"]: _made_by(line) for line in _read_table(folder.with_name(MADE))}
         tables = [path for path in folder.iterdir() if path.suffix == ".csv"]
@@ -221,11 +225,11 @@ def _made_by(line: Mapping[str, str]) -> tuple[dict[str, str], str, str | None]:
 def _exported(line: Mapping[str, str], makers: Mapping[str, tuple[dict[str, str], str, str | None]]) -> Result:
     words = {name: line[name] for name in CELL_FIELDS}
     cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
-    others = (*CELL_FIELDS, WINDOWS, "made")
+    others = (*CELL_FIELDS, *FACTS, "made")
     numbers = {name: float(word) for name, word in line.items() if word and name not in others}
-    settings = {WINDOWS: int(line[WINDOWS])} if line[WINDOWS] else {}
+    facts = {name: int(line[name]) for name in FACTS if line[name]}
     timing = {SECONDS: numbers.pop(SECONDS)} if SECONDS in numbers else {}
-    return Result(cell, numbers, settings, *makers[line["made"]], timing)
+    return Result(cell, numbers, facts, {}, *makers[line["made"]], timing)
 
 
 def digest(*contents: bytes) -> str:

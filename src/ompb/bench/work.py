@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pickle
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from ompb.bench.methods import make, method_code
 from ompb.bench.protocols import Clock
 from ompb.bench.scores import RunningScores
 from ompb.bench.steps import StepLog
-from ompb.bench.store import SECONDS, Cell, Result
+from ompb.bench.store import FACTS, SECONDS, WINDOWS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import ID
 from ompb.errors import OmpbError, OptionError
@@ -156,15 +156,16 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
             log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
     if run_context.per_step:
         run_context.store.write_steps(cell, log.arrays())
+    said = settings_record(method)
     return Result(
         cell=cell,
         metrics=scores.metrics(),
+        facts={WINDOWS: scores.windows, **_facts({**base.description, **said})},
         settings={
             "context": data.context,
             "season": data.season,
-            "windows": scores.windows,
             "backbone": base.description,
-            "method": settings_record(method),
+            "method": said,
             "added": added_code(cell),
         },
         versions=versions("ompb", "numpy", "torch") | {"python": platform.python_version()},
@@ -172,6 +173,11 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
         commit=job.commit,
         timing={"offline_seconds": prepared.seconds, SECONDS: online / scores.windows},
     )
+
+
+def _facts(said: Mapping[str, Any]) -> dict[str, int]:
+    """Those among settings; how many forecasts were scored is for nobody else to say."""
+    return {name: said[name] for name in FACTS if name != WINDOWS and isinstance(said.get(name), int)}
 
 
 def _blaming_method(cell: Cell) -> AbstractContextManager[None]:

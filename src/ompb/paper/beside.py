@@ -59,8 +59,8 @@ class Measured:
         for result in results:
             place = Place.of(result.cell)
             found.setdefault(place, {})[result.cell.seed] = result
-            if WINDOWS in result.settings:  # results of early versions do not say it
-                scored[place.stream] = result.settings[WINDOWS]
+            if WINDOWS in result.facts:  # results of early versions do not say it
+                scored[place.stream] = result.facts[WINDOWS]
         return cls(found, scored)
 
     def common_seeds(self, places: Iterable[Place]) -> tuple[int, ...]:

@@ -187,8 +187,7 @@ def _length(spot: Spot, length: str, measured: Measured) -> str:
     if length != HELD_OUT:
         return length
     found = measured.results.get(_bare(spot, length), {})
-    stopped = [result.settings.get("backbone", {}).get("stopped_at") for _, result in sorted(found.items())]
-    return " ".join(str(epoch) for epoch in stopped if epoch is not None)
+    return " ".join(str(result.facts.get("stopped_at", "")) for _, result in sorted(found.items()))
 
 
 def _text(where: Sequence[Spot], chosen: Mapping[str, Mapping[str, str]], measured: Measured) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ompb.bench.findings import Finding, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Cell
@@ -79,8 +77,8 @@ def _sizes(measured: Measured) -> Section:
             continue
         spot = place.spot
         key = paper_dataset(spot.dataset), paper_backbone(spot.backbone), MODES[place.method]
-        ours = {_trainable(result.settings.get("method", {})) for result in found.values()}
-        shown = " ".join(sorted(ours))
+        ours = {0} if place.method == PRESET else {result.facts.get("trainable") for result in found.values()}
+        shown = " ".join(sorted(str(count) for count in ours if count is not None))
         theirs = printed.trainable().get(key) if (spot.dataset, spot.horizon) in SIZED else None
         lines[spot, place.method] = (
             *(spot.dataset, spot.backbone, str(spot.horizon), place.method),
@@ -92,10 +90,6 @@ def _sizes(measured: Measured) -> Section:
         headings=("data", "backbone", "horizon", "method", "ours", "paper"),
         lines=tuple(lines.values()),
     )
-
-
-def _trainable(settings: Mapping[str, object]) -> str:
-    return str(settings.get("trainable", 0))
 
 
 ANALYSIS = Analysis(NAME, "Frozen backbone, last layer or adapters", (TABLE,), wanted, reduce)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ompb.bench.findings import Section
-from ompb.bench.store import SECONDS, Cell, Result
+from ompb.bench.store import SECONDS, WINDOWS, Cell, Result
 from ompb.paper.analysis import Scope
 from ompb.paper.catalogue import ANALYSES
 
@@ -39,8 +39,8 @@ def _measured(cells: Sequence[Cell], results: Iterable[Result]) -> tuple[str, st
     """How many cells there are, and what those took that have run and say so."""
     asked = set(cells)
     seconds = [
-        result.timing[SECONDS] * result.settings["windows"]
+        result.timing[SECONDS] * result.facts[WINDOWS]
         for result in results
-        if result.cell in asked and SECONDS in result.timing and "windows" in result.settings
+        if result.cell in asked and SECONDS in result.timing and WINDOWS in result.facts
     ]
     return str(len(cells)), f"{len(seconds)} in {sum(seconds) / 60:.0f} min" if seconds else ""

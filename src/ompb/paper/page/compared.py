@@ -46,7 +46,7 @@ class Grid:
             cell = result.cell
             if "@" not in cell.backbone and "[" not in cell.method:
                 place = Spot(cell.dataset, cell.backbone, cell.horizon, cell.split)
-                windows = {WINDOWS: result.settings[WINDOWS]} if WINDOWS in result.settings else {}
+                windows = {WINDOWS: result.facts[WINDOWS]} if WINDOWS in result.facts else {}
                 cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = {**result.metrics, **windows}
         return cls(cells)
 
