@@ -1,8 +1,11 @@
+from pathlib import Path
+
 from made_up import line, result, runs
 
-from ompb.bench.store import Result
+from ompb.bench.store import Result, Store
 from ompb.paper import partial
-from ompb.paper.analysis import Scope
+from ompb.paper.analysis import Runs, Scope
+from ompb.paper.costs import Cost, Costs
 
 PLACE = {"horizon": 96, "split": "ood", "protocol": "one-step"}
 
@@ -25,20 +28,31 @@ def test_modes_beside_the_papers() -> None:
     assert line(section, *where, "ompb-paper")[:3] == ("1.1140", "0.5570 [a]", "2.000")
     assert line(section, *where, "ompb-paper-last-layer")[:3] == ("0.7124", "0.7124", "1.000")
     assert line(section, *where, "original")[:2] == ("2.0000", "")
-    assert line(sizes, "etth", "tcn", "96", "ompb-paper") == ("0", "0")
-    assert line(sizes, "etth", "tcn", "96", "ompb-paper-last-layer") == ("22176", "22176")
-    assert line(sizes, "etth", "tcn", "96", "ompb-paper-lora") == ("3000", "2816")
+    nothing = ("", "", "")
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper") == ("0", "0", *nothing)
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper-last-layer") == ("22176", "22176", *nothing)
+    assert line(sizes, "etth", "tcn", "96", "ompb-paper-lora") == ("3000", "2816", *nothing)
     assert "`ompb-paper-last-layer` (one-step) in 0 of 1 places (median ratio 1.564)" in finding.text
+
+
+def test_costs_stand_beside_the_weights_relative_to_the_frozen_backbone() -> None:
+    where = "etth", "tcn", 96
+    costs = Costs({(where, "ompb-paper"): Cost(20.0, 2.5), (where, "ompb-paper-lora"): Cost(90.0, 9.75)}, "abc", "v")
+    found = (result("ompb-paper", 1.0, **PLACE), sized("ompb-paper-lora", 1.5, 3000))  # type: ignore[arg-type]
+    price = partial.reduce(Runs(Store(Path("nowhere")), found, costs), Scope()).sections[-1]
+    assert line(price, "etth", "tcn", "96", "ompb-paper")[2:] == ("20", "1", "2.5")
+    assert line(price, "etth", "tcn", "96", "ompb-paper-lora")[2:] == ("90", "4.5", "9.75")
+    assert any("commit abc" in note for note in price.notes)
 
 
 def test_a_size_that_no_cell_tells_is_blank_and_not_zero() -> None:
     sizes = partial.reduce(runs([result("ompb-paper-lora", 0.4, split="ood")]), Scope(quick=True)).sections[-1]
-    assert line(sizes, "etth", "tcn", "24", "ompb-paper-lora") == ("", "")
+    assert line(sizes, "etth", "tcn", "24", "ompb-paper-lora") == ("", "", *[""] * 3)
 
 
 def test_at_another_horizon_the_paper_has_no_size() -> None:
     sizes = partial.reduce(runs([result("ompb-paper", 0.4, split="ood")]), Scope(quick=True)).sections[-1]
-    assert line(sizes, "etth", "tcn", "24", "ompb-paper") == ("0", "")
+    assert line(sizes, "etth", "tcn", "24", "ompb-paper") == ("0", "", *[""] * 3)
 
 
 def test_cells() -> None:

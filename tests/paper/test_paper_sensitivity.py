@@ -1,25 +1,32 @@
+from dataclasses import replace
 from pathlib import Path
 
-from made_up import line, result, runs, with_steps
+from made_up import line, result, runs
 
 from ompb.bench.named import Named
-from ompb.bench.store import Result
+from ompb.bench.store import Result, Store
 from ompb.gradient.settings import PaperPreset
 from ompb.paper import printed, sensitivity
-from ompb.paper.analysis import Scope
+from ompb.paper.analysis import Runs, Scope
+from ompb.paper.costs import Cost, Costs
 from ompb.settings import Settings
 
-NAN = float("nan")
+WHERE = "etth", "tcn", 96
+COSTS = Costs(
+    {(WHERE, "ompb-paper[draws=2]"): Cost(50.0, 1.0), (WHERE, "ompb-paper"): Cost(10.0, 1.0)},
+    "abc",
+    "versions of then",
+)
 
 
-def at(method: str, mae: float, protocol: str = "one-step", seconds: float = 0.01) -> Result:
-    return result(method, mae, horizon=96, split="ood", protocol=protocol, seconds=seconds)
+def at(method: str, mae: float, protocol: str = "one-step") -> Result:
+    return result(method, mae, horizon=96, split="ood", protocol=protocol)
 
 
 RESULTS = [
     at("ompb-paper", 0.5),
-    at("ompb-paper[tau_d_factor=0.25]", 0.4, seconds=0.02),
-    at("ompb-paper[draws=2]", 0.5, seconds=0.05),
+    at("ompb-paper[tau_d_factor=0.25]", 0.4),
+    at("ompb-paper[draws=2]", 0.5),
     at("ompb", 0.3, "honest"),
     at("ompb[tau_d_factor=1.0]", 0.6, "honest"),
     at("original", 2.0),
@@ -51,10 +58,10 @@ def test_a_quick_scope_has_some_values_of_every_sweep() -> None:
     assert all(sweep.option in names for sweep in sensitivity.SWEEPS[:2])
 
 
-def test_sweeps_beside_the_papers(tmp_path: Path) -> None:
-    """Certificates are means over the stream of what is known: (1 + 2) / 2."""
-    steps = {RESULTS[0].cell: {"value": (NAN, 1.0, 2.0), "disagreement": (NAN, 0.25, 0.25)}}
-    finding = sensitivity.reduce(runs(RESULTS, with_steps(tmp_path, steps).folder), Scope())
+def test_sweeps_beside_the_papers() -> None:
+    said = {**RESULTS[0].metrics, "certificate": 1.5, "disagreement": 0.25}
+    there = Runs(Store(Path("nowhere")), (replace(RESULTS[0], metrics=said), *RESULTS[1:]), COSTS)
+    finding = sensitivity.reduce(there, Scope())
     tau, draws, variance, mode, bare = finding.sections
     assert line(tau, "ompb-paper", "one-step", "1") == (
         *("0.5000", "0.6728 [a]", "0.743", "0.2500", "0.7694 [a]", "0.325"),
@@ -67,6 +74,7 @@ def test_sweeps_beside_the_papers(tmp_path: Path) -> None:
     assert line(variance, "ompb-paper", "one-step", "1")[0] == "0.5000"
     assert line(mode, "ompb-paper", "one-step", "clipped")[0] == "0.5000"
     assert line(bare, "original", "one-step")[0] == "2.0000"
+    assert any("versions of then, commit abc" in note for note in draws.notes)
     assert "Over 2 values of tau_d_factor the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000." in (
         finding.text
     )

@@ -24,6 +24,7 @@ from ompb.bench.store import Steps
 from ompb.errors import OptionError
 from ompb.types import Floats
 
+MEANS = {"certificate": "value", "disagreement": "disagreement"}  # metrics that are means of signals
 SHOWN_LEVEL = 0.8
 QUARTERS = 4
 
@@ -55,6 +56,12 @@ class StepLog:
         named = {"mean": prediction.mean, "base": snapshot.base, "outcome": outcome, "lower": lower, "upper": upper}
         for name, values in named.items():
             self.shown[f"shown_{name}"].append(values)
+
+    def means(self) -> dict[str, float]:
+        """Of the signals in `MEANS` that the method gives, over the steps at which there is a reading."""
+        read = {metric: np.asarray(self.columns[name]) for metric, name in MEANS.items() if name in self.columns}
+        known = {metric: values[np.isfinite(values)] for metric, values in read.items()}
+        return {metric: float(values.mean()) for metric, values in known.items() if len(values)}
 
     def arrays(self) -> Steps:
         """All of it, in float32, origins as whole numbers."""

@@ -159,7 +159,7 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
     said = settings_record(method)
     return Result(
         cell=cell,
-        metrics=scores.metrics(),
+        metrics=scores.metrics() | log.means(),
         facts={WINDOWS: scores.windows, **_facts({**base.description, **said})},
         settings={
             "context": data.context,

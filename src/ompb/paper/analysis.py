@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ompb.bench.findings import Finding
 from ompb.bench.store import Cell, Result, Steps, Store, collect
+from ompb.paper.costs import Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +21,16 @@ class Scope:
 
 @dataclass(frozen=True)
 class Runs:
-    """Finished cells, and what was kept of their steps."""
+    """Finished cells, what was kept of their steps, and what a row costs, where that was measured."""
 
     store: Store
     results: tuple[Result, ...]
+    costs: Costs = field(default_factory=Costs)
 
     @classmethod
-    def of(cls, store: Store) -> Runs:
+    def of(cls, store: Store, costs: Costs | None = None) -> Runs:
         """Everything in a store."""
-        return cls(store, tuple(collect(store)))
+        return cls(store, tuple(collect(store)), costs or Costs())
 
     def found(self, cells: Sequence[Cell]) -> list[Result]:
         """The results of these cells that are there, in their order."""

@@ -11,6 +11,7 @@ from ompb.bench.named import Named
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Cell
 from ompb.paper.analysis import Scope
+from ompb.paper.costs import Sizes
 
 STAND_IN = "weather-stand-in"
 SPLITS: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +43,8 @@ TUNED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("ili", "autoformer"): ("solid", "proceed"),
 }
 WITH_RATE = "+tuned"
-RETRAINED = ("retrain", "retrain-warm", "retrain+ompb")
+RETRAIN = "retrain"
+RETRAINED = (RETRAIN, "retrain-warm", "retrain+ompb")
 QUICK_RIVALS = ("solid", "gd", "elf")  # that take a minute a stream on a CPU
 IN_PAPER = {STAND_IN: "weather", "weather-5k": "weather"}  # data sets that the paper has under another name
 PAPERS_DATA = ("etth", "ili", "weather-5k")  # the others stand in for the paper's
@@ -57,6 +59,11 @@ class Spot:
     horizon: int
     split: str
 
+    @property
+    def sizes(self) -> Sizes:
+        """What decides how much a method's work is here: not the split, nor where weights come from."""
+        return self.dataset, paper_backbone(self.backbone), self.horizon
+
     def cell(self, protocol: str, method: str, seed: int = 0) -> Cell:
         """What a method does here."""
         return Cell(self.dataset, self.backbone, self.horizon, self.split, protocol, method, seed)
@@ -66,6 +73,9 @@ CHEAPEST = "tcn"
 QUICK = ("etth", CHEAPEST, 24)  # what a quick scope looks at
 # The paper's three streams for single questions: one a data set, each with another backbone.
 SINGLE = (Spot("etth", "tcn", 96, "ood"), Spot("ili", "gpt4ts", 48, "ood"), Spot(STAND_IN, "autoformer", 96, "ood_far"))
+
+# Where it is told what training anew costs: each backbone on the data and at the horizon of the first.
+ANEW = tuple(Spot("etth", backbone, 96, "ood") for backbone in ("tcn", "autoformer", "gpt4ts"))
 
 
 def backbones(scope: Scope) -> tuple[str, ...]:

@@ -16,12 +16,15 @@ from ompb.bench.store import Cell, Result
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Entry, Measured, Place, compare
+from ompb.paper.costs import Costs
 from ompb.paper.grid import (
+    ANEW,
     HORIZONS,
     OMPB,
     ORIGINAL,
     PRESET,
     PROTOCOLS,
+    RETRAIN,
     STAND_IN,
     TRIVIAL,
     Spot,
@@ -43,6 +46,11 @@ OURS = {theirs: ours for ours, theirs in IN_PAPER.items()}
 TABLES = {"etth_all_split": ("etth",), "ili_results": ("ili",), "weather_all_split": ("weather-5k", STAND_IN)}
 RUN = {table: datasets[-1] for table, datasets in TABLES.items()}  # WEATHER-5K itself is not at hand
 BOTH = f"The paper's OMPB stands beside `{PRESET}`, which is it, and beside `{OMPB}`."
+PRICE = (
+    "A training is spread over the rows from one to the next; from weights that are there already it takes as long. "
+    "Milliseconds of one processor, and megabytes beside what is kept from row to row. The network's own forecast is "
+    "in it where it is trained again."
+)
 DUELS = (
     ((HONEST, OMPB), (HONEST, ORIGINAL)),
     ((HONEST, OMPB), (HONEST, PRESET)),
@@ -81,7 +89,7 @@ def reduce(table: str, runs: Runs, scope: Scope) -> Finding:
         analysis=table,
         title=f"Accuracy on {paper_dataset(RUN[table])} ({table})",
         text=" ".join(duel_sentences(measured, DUELS)) or "No cell of this table has run yet.",
-        sections=tuple(sections),
+        sections=(*sections, *_price_of_training(RUN[table], runs.costs)),
         made_from=made_from(results),
     )
 
@@ -105,6 +113,22 @@ def _section(
         blocks.append([_entry(Place(spot, protocol, method), numbers) for method in named])
     keys = ("backbone", "horizon", "split", "method")
     return compare(f"{table}: {dataset}, protocol {protocol}", keys, blocks, measured, (BOTH, *notes))
+
+
+def _price_of_training(dataset: str, costs: Costs) -> list[Section]:
+    """What a row costs that is learned from, and one that now and then asks for a whole training."""
+    lines = []
+    for spot in (spot for spot in ANEW if spot.dataset == dataset):
+        cheapest = costs.of(spot.sizes, OMPB)
+        for method in (OMPB, PRESET, RETRAIN):
+            cost = costs.of(spot.sizes, method)
+            if cost is not None and cheapest is not None:
+                times = f"{cost.milliseconds / cheapest.milliseconds:.0f}"
+                spent = f"{cost.milliseconds:.3g}", times, f"{cost.megabytes:.3g}"
+                lines.append((spot.backbone, str(spot.horizon), method, *spent))
+    headings = ("backbone", "horizon", "method", "ms a row", f"times {OMPB}", "MB a row")
+    notes = (PRICE, *costs.notes())
+    return [Section("What training anew costs", notes, headings, tuple(lines), keys=3)] if lines else []
 
 
 def _printed_methods(numbers: Accuracy, spot: Spot) -> set[str]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ompb.bench.findings import Finding, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Cell
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
+from ompb.paper.costs import Cost, Costs
 from ompb.paper.grid import (
     OMPB,
     PRESET,
     PROTOCOLS,
     SINGLE,
+    Spot,
     cells,
     paper_backbone,
     paper_dataset,
@@ -26,6 +31,10 @@ from ompb.paper.tally import duel_sentences, made_from, notes_on
 NAME, TABLE = "partial", "partial_backbone_adaptation"
 MODES = {PRESET: "frozen", "ompb-paper-last-layer": "last_layer", "ompb-paper-lora": "lora"}
 SIZED = {(spot.dataset, spot.horizon) for spot in SINGLE}  # a last layer is as large as the horizon asks for
+PRICE = (
+    "Weights of the backbone that learn beside the head. A row takes so many milliseconds of one processor, so many "
+    "times what it takes around the frozen backbone, and so many megabytes beside what is kept from row to row."
+)
 DUELS = tuple(((protocol, PRESET), (protocol, other)) for protocol in PROTOCOLS for other in list(MODES)[1:])
 
 
@@ -46,11 +55,12 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     results = runs.found(asked)
     measured = Measured.of(results)
     sections = [_section(protocol, measured, notes_on(asked, results)) for protocol in PROTOCOLS]
+    spots = dict.fromkeys(replace(place.spot, split="") for place in sorted(measured.results))
     return Finding(
         analysis=NAME,
         title="A part of the backbone that learns beside the head",
         text=" ".join(duel_sentences(measured, DUELS)) or "No two modes have run in the same place yet.",
-        sections=tuple(section for section in (*sections, _sizes(measured)) if section.lines),
+        sections=tuple(section for section in (*sections, _price(list(spots), measured, runs.costs)) if section.lines),
         made_from=made_from(results),
     )
 
@@ -69,27 +79,46 @@ def _section(protocol: str, measured: Measured, notes: tuple[str, ...]) -> Secti
     return compare(title, ("data", "backbone", "horizon", "split", "method"), blocks, measured, notes)
 
 
-def _sizes(measured: Measured) -> Section:
-    """How many weights of the backbone learn."""
-    doubts, lines = Doubts(), {}
-    for place, found in sorted(measured.results.items()):
-        if place.method not in MODES:
-            continue
-        spot = place.spot
-        key = paper_dataset(spot.dataset), paper_backbone(spot.backbone), MODES[place.method]
-        ours = {0} if place.method == PRESET else {result.facts.get("trainable") for result in found.values()}
-        shown = " ".join(sorted(str(count) for count in ours if count is not None))
-        theirs = printed.trainable().get(key) if (spot.dataset, spot.horizon) in SIZED else None
-        lines[spot, place.method] = (
-            *(spot.dataset, spot.backbone, str(spot.horizon), place.method),
-            *(shown, doubts.shown(theirs)),
-        )
+def _price(spots: Sequence[Spot], measured: Measured, costs: Costs) -> Section:
+    """How many weights of the backbone learn, and what a row then takes, relative to the frozen backbone's."""
+    doubts, lines = Doubts(), []
+    for spot in spots:
+        frozen = costs.of(spot.sizes, PRESET)
+        for method in (OMPB, *MODES):
+            ours = _learned(method, spot, measured)
+            theirs = printed.trainable().get(
+                (paper_dataset(spot.dataset), paper_backbone(spot.backbone), MODES.get(method, ""))
+            )
+            cost = costs.of(spot.sizes, method)
+            if ours or theirs or cost:
+                lines.append((
+                    *(spot.dataset, spot.backbone, str(spot.horizon), method),
+                    *(ours, doubts.shown(theirs) if (spot.dataset, spot.horizon) in SIZED else ""),
+                    *_spent(cost, frozen),
+                ))  # fmt: skip
     return Section(
-        title="Weights of the backbone that learn",
-        notes=doubts.notes(),
-        headings=("data", "backbone", "horizon", "method", "ours", "paper"),
-        lines=tuple(lines.values()),
+        title="What a part that learns costs",
+        notes=(PRICE, *costs.notes(), *doubts.notes()),
+        headings=("data", "backbone", "horizon", "method", "weights", "paper", "ms a row", "to frozen", "MB a row"),
+        lines=tuple(lines),
     )
+
+
+def _learned(method: str, spot: Spot, measured: Measured) -> str:
+    """The number of weights of the backbone that a method moves, as its cells say; blank if none does."""
+    if method in (OMPB, PRESET):
+        return "0"
+    places = (place for place in measured.results if place.method == method)
+    found = [place for place in places if replace(place.spot, split="") == spot]
+    told = {result.facts.get("trainable") for place in found for result in measured.results[place].values()}
+    return " ".join(sorted(str(count) for count in told if count is not None))
+
+
+def _spent(cost: Cost | None, frozen: Cost | None) -> tuple[str, str, str]:
+    if cost is None:
+        return "", "", ""
+    ratio = f"{cost.milliseconds / frozen.milliseconds:.3g}" if frozen else ""
+    return f"{cost.milliseconds:.3g}", ratio, f"{cost.megabytes:.3g}"
 
 
 ANALYSIS = Analysis(NAME, "Frozen backbone, last layer or adapters", (TABLE,), wanted, reduce)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from ompb.bench.work import conditions
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import InputError, OptionError, TooShortError
 from ompb.paper.analysis import Analysis, Runs, Scope
+from ompb.paper.costs import FILE as COSTS
+from ompb.paper.costs import Costs
 
 FULL, QUICK = Scope(), Scope(quick=True)
 FOLDER = "findings"
@@ -84,7 +86,7 @@ def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:
 
 def finding_of(analysis: Analysis, store: Store, folder: Path) -> Finding:
     """What an analysis shows: of a store, else as it was written to the findings of a folder of results."""
-    found = finding_in(Runs.of(store), analysis)
+    found = finding_in(Runs.of(store, Costs.read(folder / COSTS)), analysis)
     if found is not None:
         return found
     path = finding_path(folder, analysis)
@@ -108,11 +110,11 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
     need single steps, of those of the store; of these, one that was made from more stays, and so does one that needs
     no cells.
     """
-    own = Runs.of(store)
-    stepped = Runs(store, tuple(result for result in own.results if store.has_steps(result.cell)))
+    own = Runs.of(store, Costs.read(cells.parent / COSTS))
+    stepped = replace(own, results=tuple(result for result in own.results if store.has_steps(result.cell)))
     earlier = exported(cells) if add and cells.exists() else []
     count, written = export(store, cells, earlier), []
-    every = Runs(store, tuple(with_earlier(own.results, earlier)))
+    every = replace(own, results=tuple(with_earlier(own.results, earlier)))
     for analysis in analyses:
         if add and not analysis.cells(FULL):
             continue

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
-from ompb.bench.store import SECONDS, Cell, Result
+from ompb.bench.store import Cell, Result
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, ratio, shown
+from ompb.paper.costs import Costs
 from ompb.paper.grid import OMPB, PRESET, PROTOCOLS, QUICK, Spot, cells, references, with_options
 from ompb.paper.printed import Number
 from ompb.paper.tally import made_from, notes_on
@@ -24,9 +23,9 @@ NAME = "sensitivity"
 SIDES = ((PRESET, ONE_STEP), (PRESET, HONEST), (OMPB, HONEST))
 UNITS = (
     "Cert. and Dis. are means over the stream of what a method says before each forecast. `ompb-paper` adds up a raw "
-    "squared error, `ompb` a loss from 0 to 1, so their levels differ. Times are of the machine that ran the cells. "
-    "One seed."
+    "squared error, `ompb` a loss from 0 to 1, so their levels differ. One seed."
 )
+SWEPT = Spot("etth", "tcn", 96, "ood")
 QUICK_STEP = 4  # of the values, a quick scope takes one in so many
 FACTORS = ("0.25", "0.5", "1", "2", "4", "8", "16", "32", "64")
 
@@ -56,6 +55,15 @@ class Sweep:
         }
 
 
+DRAWS = Sweep(
+    "k_sensitivity_runtime",
+    "Forecasts drawn",
+    "draws",
+    {word: int(word) for word in ("2", "4", "8", "16", "32")},
+    {PRESET: 5, OMPB: 0},
+    ("mae", "mse", "cert", "time_ms"),
+    {},
+)
 SWEEPS = (
     Sweep(
         "tau_sensitivity",
@@ -66,15 +74,7 @@ SWEEPS = (
         ("mae", "mse", "cert", "dis"),
         {},
     ),
-    Sweep(
-        "k_sensitivity_runtime",
-        "Forecasts drawn",
-        "draws",
-        {word: int(word) for word in ("2", "4", "8", "16", "32")},
-        {PRESET: 5, OMPB: 0},
-        ("mae", "mse", "cert", "time_ms"),
-        {},
-    ),
+    DRAWS,
     Sweep(
         "variance_proxy_sensitivity",
         "Variance in the complexity term",
@@ -95,12 +95,13 @@ SWEEPS = (
     ),
 )
 HEADINGS = {"mae": "MAE", "mse": "MSE", "cert": "Cert.", "dis": "Dis.", "time_ms": "ms a step"}
+METRICS = {"mae": "mae", "mse": "mse", "cert": "certificate", "dis": "disagreement"}
 WITH_RATIO = ("mae", "mse")
 
 
 def spot_of(scope: Scope) -> Spot:
     """The one stream."""
-    return Spot(*QUICK, "ood") if scope.quick else Spot("etth", "tcn", 96, "ood")
+    return Spot(*QUICK, "ood") if scope.quick else SWEPT
 
 
 def wanted(scope: Scope) -> list[Cell]:
@@ -119,8 +120,9 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     spot, notes = spot_of(scope), notes_on(asked, results)
-    read = {result.cell: _read(result, runs) for result in results}
-    sections = [_section(sweep, spot, read, notes if sweep is SWEEPS[0] else ()) for sweep in SWEEPS]
+    read = {result.cell: _read(result, runs.costs) for result in results}
+    further = {SWEEPS[0].table: notes, DRAWS.table: runs.costs.notes()}
+    sections = [_section(sweep, spot, read, further.get(sweep.table, ())) for sweep in SWEEPS]
     measured = Measured.of(results)
     bare = [
         [Entry((name, protocol), Place(spot, protocol, name)) for name in references("etth")] for protocol in PROTOCOLS
@@ -150,16 +152,11 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     )
 
 
-def _read(result: Result, runs: Runs) -> dict[str, float]:
-    """The metrics of a sweep; those of the certificate where steps were kept."""
-    found = {name: result.metrics[name] for name in WITH_RATIO}
-    if SECONDS in result.timing:
-        found["time_ms"] = 1000 * result.timing[SECONDS]
-    steps = runs.steps(result.cell) or {}
-    for metric, signal in (("cert", "value"), ("dis", "disagreement")):
-        if signal in steps and np.isfinite(steps[signal]).any():
-            found[metric] = float(np.nanmean(steps[signal]))
-    return found
+def _read(result: Result, costs: Costs) -> dict[str, float]:
+    """The metrics of a sweep by the names of the printed numbers."""
+    found = {name: result.metrics[metric] for name, metric in METRICS.items() if metric in result.metrics}
+    cost = costs.of(Place.of(result.cell).spot.sizes, result.cell.method)
+    return found if cost is None else {**found, "time_ms": cost.milliseconds}
 
 
 def _section(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]], notes: tuple[str, ...]) -> Section:
@@ -234,6 +231,4 @@ def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
     return " ".join(sentences) or "No sweep has run yet."
 
 
-ANALYSIS = Analysis(
-    NAME, "Sensitivity to single options", tuple(sweep.table for sweep in SWEEPS), wanted, reduce, per_step=True
-)
+ANALYSIS = Analysis(NAME, "Sensitivity to single options", tuple(sweep.table for sweep in SWEEPS), wanted, reduce)
