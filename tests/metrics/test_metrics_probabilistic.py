@@ -2,11 +2,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scoringrules
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from ompb.errors import InputError, NotFiniteError, OptionError, ShapeError
-from ompb.metrics.probabilistic import coverage, crps, ece, nll, width
+from ompb.metrics.probabilistic import coverage, crps, ece, nll, pinball, width, winkler
 
 MOMENTS = [(0.0, 1.0, 0.0), (2.0, 0.5, 3.7), (-1.0, 4.0, 2.0)]
 
@@ -53,6 +54,21 @@ def test_crps_is_the_integral_that_defines_it(mean: float, sd: float, outcome: f
     below = quad(lambda x: norm.cdf(x, mean, sd) ** 2, mean - 12 * sd, outcome)[0]
     above = quad(lambda x: norm.sf(x, mean, sd) ** 2, outcome, mean + 12 * sd)[0]
     assert crps([mean], [sd], [outcome]) == pytest.approx(below + above)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_scores_are_those_of_scoringrules(missing: bool) -> None:
+    chance = np.random.default_rng(0)
+    mean, outcome = chance.normal(size=(2, 500))
+    sd = chance.uniform(0.1, 3, 500)
+    outcome[:100] = np.nan if missing else outcome[:100]
+    lower, upper = mean - sd, mean + 2 * sd
+    assert crps(mean, sd, outcome) == pytest.approx(np.nanmean(scoringrules.crps_normal(outcome, mean, sd)))
+    # theirs has fewer digits of the density's constant
+    assert nll(mean, sd, outcome) == pytest.approx(np.nanmean(scoringrules.logs_normal(outcome, mean, sd)), rel=1e-6)
+    theirs = scoringrules.interval_score(outcome, lower, upper, 0.2)
+    assert winkler(lower, upper, outcome, 0.8) == pytest.approx(np.nanmean(theirs))
+    assert pinball(mean, outcome, 0.9) == pytest.approx(np.nanmean(scoringrules.quantile_score(outcome, mean, 0.9)))
 
 
 def test_crps_of_a_sharp_forecast_is_the_absolute_error() -> None:

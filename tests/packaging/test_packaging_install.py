@@ -132,5 +132,5 @@ def test_all_extras_resolve_with_the_pinned_versions(wheel: Path, bare: Path) ->
         *(bare, "install", "--dry-run", "--ignore-installed", "--report", "-", "--quiet"),
         *("--constraint", REPOSITORY / "constraints.txt", f"{wheel}[all]"),
     )
-    for package in ("typer", "rich", "polars", "matplotlib", "scipy", "torch", "safetensors", "ray"):
+    for package in ("typer", "rich", "polars", "matplotlib", "scipy", "scoringrules", "torch", "safetensors", "ray"):
         assert re.search(rf'"name": "{package}"', report), package

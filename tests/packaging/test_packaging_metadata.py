@@ -60,6 +60,7 @@ def test_what_the_source_imports_is_what_the_package_declares() -> None:
         ("matplotlib", {"plots", "reports"}),
         ("polars", {"cli", "datasets", "studies", "tables"}),
         ("scipy", {"baselines", "metrics", "paper"}),
+        ("scoringrules", {"metrics"}),
         ("torch", {"adapters", "baselines", "forecasters", "gradient", "live"}),
         ("safetensors", {"forecasters"}),
         ("ray", {"bench", "ray"}),

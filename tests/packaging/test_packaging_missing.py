@@ -27,7 +27,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
         ("matplotlib", "ompb.report", "report"),
         ("matplotlib", "ompb.Run.plot(None)", "report"),
         ("scipy", "from ompb.metrics.shift import wasserstein; wasserstein([1.0], [2.0])", "report"),
-        ("scipy", "from ompb.metrics.probabilistic import crps; crps([0.0], [1.0], [0.0])", "bench"),
+        ("scoringrules", "from ompb.metrics.probabilistic import crps; crps([0.0], [1.0], [0.0])", "bench"),
         ("torch", "import ompb.forecasters.torch", "torch"),
         ("safetensors", "import ompb.forecasters.torch", "torch"),
         ("torch", "import ompb.gradient", "torch"),

@@ -1,4 +1,7 @@
-"""Scores of intervals and predictive laws; an entry with anything unknown (NaN) does not count."""
+"""Scores of intervals and predictive laws; an entry with anything unknown (NaN) does not count.
+
+All but the continuous ranked probability score, which is scoringrules', need numpy alone.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,8 @@ def nll(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
     >>> round(nll([0.0], [1.0], [0.0]), 4)
     0.9189
     """
-    z, scale = _standardised(mean, sd, outcome)
+    centre, scale, y = _law(mean, sd, outcome)
+    z = (y - centre) / scale
     return known_mean(0.5 * z**2 + np.log(scale) + 0.5 * math.log(2 * math.pi))
 
 
@@ -103,10 +107,9 @@ def crps(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> float:
     0.2337
     """
     with extra("bench", needed_by="ompb.metrics.probabilistic.crps"):
-        from scipy.special import ndtr  # here, so that all other scores need numpy only
-    z, scale = _standardised(mean, sd, outcome)
-    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-    return known_mean(scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)))
+        from scoringrules import crps_normal
+    centre, scale, y = _law(mean, sd, outcome)
+    return known_mean(crps_normal(y, centre, scale))
 
 
 def ece(nominal: ArrayLike, observed: ArrayLike) -> float:
@@ -136,8 +139,8 @@ def _require_ordered(lower: Floats, upper: Floats) -> None:
         )
 
 
-def _standardised(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats]:
-    """The errors in standard deviations, and the standard deviations."""
+def _law(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Means, standard deviations and outcomes, checked."""
     centre, scale, y = aligned(mean=mean, sd=sd, outcome=outcome)
     for name, values in (("mean", centre), ("sd", scale), ("outcome", y)):
         require_no_infinity(name, values)
@@ -145,7 +148,7 @@ def _standardised(mean: ArrayLike, sd: ArrayLike, outcome: ArrayLike) -> tuple[F
         raise InputError(
             f"sd holds {scale[scale <= 0][0]:g}; a standard deviation is positive, so use NaN where unknown."
         )
-    return (y - centre) / scale, scale
+    return centre, scale, y
 
 
 def _levels(name: str, values: ArrayLike) -> Floats:
