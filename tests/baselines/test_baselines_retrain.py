@@ -4,6 +4,8 @@ import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,9 +60,9 @@ def lessons(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
     """The rows of every training."""
     seen: list[Floats] = []
 
-    def watched(forecaster: TrainedForecaster, source: Floats, *, warm: bool) -> TrainedForecaster:
+    def watched(forecaster: TrainedForecaster, source: Floats, **how: Any) -> TrainedForecaster:
         seen.append(np.array(source))
-        return train_again(forecaster, source, warm=warm)
+        return train_again(forecaster, source, **how)
 
     monkeypatch.setattr(module, "train_again", watched)
     return seen
@@ -73,6 +75,53 @@ def test_it_learns_all_that_is_known_and_nothing_else(name: str, world: World, l
     for count, rows in enumerate(lessons, start=1):
         stream = world.stream[: count * EVERY]
         np.testing.assert_array_equal(rows, np.concatenate([world.source, [[np.nan] * CHANNELS], stream]))
+
+
+def test_a_stream_that_goes_on_where_the_source_ends_has_no_seam(world: World, lessons: list[Floats]) -> None:
+    method = retrain(replace(world.task(), continues=True), every=EVERY)
+    predictions(method, world.snapshots(steps=EVERY - CONTEXT + 2))
+    (rows,) = lessons
+    np.testing.assert_array_equal(rows, np.concatenate([world.source, world.stream[:EVERY]]))
+
+
+def test_the_head_of_a_stream_that_goes_on_is_fitted_on_all_rows_as_one(world: World) -> None:
+    method = retrain_with_head(replace(world.task(), continues=True), every=EVERY)
+    assert isinstance(method, RetrainedUnderHead)
+    issued = predictions(method, world.snapshots(steps=FIRST + 2))
+    known, network = np.concatenate([world.source, world.stream[:EVERY]]), method.renewal.forecaster
+    calibrator = ompb.Calibrator.fit(network, known, context=CONTEXT, horizon=HORIZON, season=SEASON)
+    stream = calibrator.stream(network, history=world.stream[: EVERY - 1])
+    for place, row in enumerate(world.stream[EVERY - 1 : EVERY + 1], start=FIRST):
+        expected = stream.step(row)
+        assert expected is not None
+        np.testing.assert_allclose(issued[place].mean, expected.mean, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["retrain", "retrain-warm"])
+def test_a_network_on_the_shelf_is_the_one_that_training_ends_in(
+    name: str, world: World, lessons: list[Floats], tmp_path: Path
+) -> None:
+    """Taken by whoever trains on the same rows from the same start, and by nobody else; to the bit."""
+    shown = list(world.snapshots(steps=2 * EVERY - CONTEXT + 2))
+    task = replace(world.task(), shelf=tmp_path)
+    alone = predictions(FACTORIES[name](world.task(), every=EVERY), iter(shown))
+    first = predictions(FACTORIES[name](task, every=EVERY), iter(shown))
+    trained = len(lessons)
+    again = predictions(FACTORIES[name](task, every=EVERY), iter(shown))
+    assert (trained, len(lessons)) == (4, 4)  # two alone, two of the first, none after it
+    for one, other, third in zip(alone, first, again, strict=True):
+        np.testing.assert_array_equal(one.mean, other.mean)
+        np.testing.assert_array_equal(one.mean, third.mean)
+    predictions(FACTORIES[name](replace(task, continues=True), every=EVERY), iter(shown[:KNOWN]))
+    assert len(lessons) == 5
+    assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_the_head_takes_its_network_from_the_shelf(world: World, lessons: list[Floats], tmp_path: Path) -> None:
+    task = replace(world.task(), shelf=tmp_path)
+    issue_of = [predictions(FACTORIES[name](task, every=EVERY), world.snapshots(steps=KNOWN)) for name in FACTORIES]
+    assert len(lessons) == 2  # from scratch once, and from the present weights
+    assert len(issue_of) == len(FACTORIES)
 
 
 @EACH

@@ -2,14 +2,17 @@
 
 `retrain` starts from fresh weights each time, `retrain-warm` from the present ones; `retrain+ompb` keeps the live head
 around the network, with a calibrator of its own for every new one. Training is that of the backbone: its epochs, batch,
-rate and seed. Numbers stay standardised with the source, so that errors compare.
+rate and seed. Numbers stay standardised with the source, so that errors compare. Networks stay on the task's shelf: the
+rows known by a row are the same for all who train anew there.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,17 +20,20 @@ import torch
 from numpy.typing import NDArray
 
 from ompb.baselines.network import needs_network
+from ompb.bench.backbones import versions
 from ompb.bench.contract import Conditions, Method, Prediction, Snapshot, Task, settings_record
 from ompb.bench.methods import live_prediction, make, method
 from ompb.bench.protocols import HONEST
+from ompb.bench.store import digest
 from ompb.calibrator import Calibrator
 from ompb.errors import OptionError
 from ompb.floor import checks
 from ompb.floor.times import Times
 from ompb.forecasters.torch import TrainedForecaster, train_again
+from ompb.forecasters.torch.trained import describe
 from ompb.rows.scaler import Scaler
 from ompb.rows.windows import Origins
-from ompb.seam.query import Forecaster, Query
+from ompb.seam.query import AnyForecaster, Forecaster, Query
 from ompb.settings import Settings
 from ompb.stream import Stream
 from ompb.types import Floats
@@ -43,6 +49,8 @@ class Renewal:
     source: Floats  # (T, C)
     every: int
     warm: bool
+    continues: bool = False  # whether the stream goes on where the source ends
+    shelf: Path | None = None  # where networks are kept that were trained again
     rows: list[Floats] = field(default_factory=list)  # of the stream, up to the newest: each (C,)
     trained_at: int = 0  # how many rows of the stream were known then
     times: int = 0  # it was trained again
@@ -52,7 +60,8 @@ class Renewal:
         """Before the stream. A season longer than the window is the default of ``every``, else `EVERY`."""
         if every is None:
             every = task.season if task.season is not None and task.season > task.context else EVERY
-        return cls(_standardised(task), task.source, checks.count("every", every), warm)
+        every = checks.count("every", every)
+        return cls(_standardised(task), task.source, every, warm, task.continues, task.shelf)
 
     def renews(self, snapshot: Snapshot) -> bool:
         """Take in the newest row, train again if it is time to, and say whether it was."""
@@ -61,18 +70,41 @@ class Renewal:
         self.rows.append(snapshot.row)
         if len(self.rows) - self.trained_at < self.every:
             return False
-        self.forecaster = train_again(self.forecaster, self.known(), warm=self.warm)
+        self.forecaster = self._trained(self.known())
         self.trained_at = len(self.rows)
         self.times += 1
         return True
 
-    def known(self) -> Floats:
-        """The source and the stream so far, (T + 1 + t, C), with a missing row between: no window has rows of both.
+    @property
+    def seam(self) -> int | None:
+        """The place of a missing row between source and stream; None where one continues the other."""
+        return None if self.continues else len(self.source)
 
-        That holds for a stream that continues the source, too.
+    def known(self) -> Floats:
+        """The source and the stream so far, (T + t, C) or, with a missing row at the seam, (T + 1 + t, C).
+
+        No window has rows from both sides of a seam.
         """
-        seam = np.full((1, self.source.shape[1]), np.nan)
-        return np.concatenate([self.source, seam, self.rows])
+        between = np.full((0 if self.continues else 1, self.source.shape[1]), np.nan)
+        return np.concatenate([self.source, between, self.rows])
+
+    def _trained(self, rows: Floats) -> TrainedForecaster:
+        """The network trained again, from the shelf if it is there."""
+        if self.shelf is None:
+            return train_again(self.forecaster, rows, warm=self.warm)
+        file, checkpoint = (self.shelf / f"{self._name(rows)}.{kind}" for kind in ("safetensors", "checkpoint"))
+        if not file.exists():
+            train_again(self.forecaster, rows, warm=self.warm, checkpoint=checkpoint).save(file)
+            checkpoint.unlink(missing_ok=True)
+        return TrainedForecaster.load(file, self.forecaster.training.device)
+
+    def _name(self, rows: Floats) -> str:
+        """Of the network that training on these rows ends in: all that decides it."""
+        present = self.forecaster
+        recipe = {**describe(present.config, present.training, present.scaler), **versions("ompb", "torch")}
+        start = present.model.state_dict().values() if self.warm else ()
+        weights = (tensor.cpu().numpy().tobytes() for tensor in start)
+        return f"again-{digest(json.dumps(recipe).encode(), *weights, rows.tobytes())}"
 
     def base(self, snapshot: Snapshot) -> Floats:
         """What the present network says, (H, C)."""
@@ -132,10 +164,13 @@ class RetrainedUnderHead:
 
     def _calibrated(self) -> Calibrator:
         renewal, sizes = self.renewal, self.renewal.forecaster.config
-        known = OnEitherSide(renewal.forecaster, len(renewal.source))
-        share = certificate_share(len(renewal.source), len(renewal.rows), sizes.context + sizes.horizon)
+        forecaster: AnyForecaster = renewal.forecaster
+        share = Settings().certificate_share
+        if renewal.seam is not None:
+            forecaster = OnEitherSide(renewal.forecaster, renewal.seam)
+            share = certificate_share(len(renewal.source), len(renewal.rows), sizes.context + sizes.horizon)
         return Calibrator.fit(
-            known,
+            forecaster,
             renewal.known(),
             context=sizes.context,
             horizon=sizes.horizon,
@@ -195,19 +230,19 @@ def _unfit(conditions: Conditions) -> str | None:
     return needs_network(conditions)
 
 
-@method("retrain", unfit=_unfit)
+@method("retrain", unfit=_unfit, by_stream=True)
 def retrain(task: Task, every: int | None = None) -> Method:
     """The backbone, trained anew from scratch."""
     return Retrained(Renewal.start(task, every, warm=False))
 
 
-@method("retrain-warm", unfit=_unfit)
+@method("retrain-warm", unfit=_unfit, by_stream=True)
 def retrain_warm(task: Task, every: int | None = None) -> Method:
     """The backbone, trained on from its present weights."""
     return Retrained(Renewal.start(task, every, warm=True))
 
 
-@method("retrain+ompb", unfit=_unfit)
+@method("retrain+ompb", unfit=_unfit, by_stream=True)
 def retrain_with_head(task: Task, every: int | None = None) -> Method:
     """The backbone, trained anew from scratch, under the live head."""
     return RetrainedUnderHead(Renewal.start(task, every, warm=False), make("ompb", task), task.season)

@@ -105,7 +105,7 @@ class Conditions:
     season: int | None
     protocol: str
     trainable: bool  # whether the forecaster is a network whose weights a method may train on
-    continues: bool = False  # whether the stream goes on where the source ends
+    continues: bool = False  # whether the stream goes on where the source ends; who reads it is entered `by_stream`
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,6 +116,7 @@ class Task(Conditions):
     seed: int
     network: Path | None = None  # the file of the trained network, for `TrainedForecaster.load`
     device: str = "cpu"
+    shelf: Path | None = None  # a folder for what takes long to make, by names that tell all that decided it
 
 
 def snapshots(

@@ -50,16 +50,20 @@ def _fits(conditions: Conditions) -> None:  # noqa: ARG001
 class _Entry:
     factory: Factory
     unfit: Unfit = _fits
+    by_stream: bool = False
 
 
 _METHODS: Registry[_Entry] = Registry("method", "ompb.methods")
 
 
-def method(name: str, unfit: Unfit = _fits) -> Callable[[Factory], Factory]:
-    """Enter a factory under a name; ``unfit`` says why conditions are not for it, or None."""
+def method(name: str, unfit: Unfit = _fits, *, by_stream: bool = False) -> Callable[[Factory], Factory]:
+    """Enter a factory under a name; ``unfit`` says why conditions are not for it, or None.
+
+    What it makes serves all streams of a data set unless ``by_stream``: then one that continues the source has its own.
+    """
 
     def enter(factory: Factory) -> Factory:
-        _METHODS.enter(name, _Entry(factory, unfit))
+        _METHODS.enter(name, _Entry(factory, unfit, by_stream))
         return factory
 
     return enter
@@ -86,6 +90,11 @@ def lacking(name: str) -> str | None:
             raise
         return f"it needs the package {error.name}, which is not installed"
     return None
+
+
+def is_by_stream(name: str) -> bool:
+    """Whether a method is made anew for a stream that continues the source, see `method`."""
+    return _entry(name).by_stream
 
 
 def make(name: str, task: Task) -> Method:

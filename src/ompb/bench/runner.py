@@ -16,11 +16,12 @@ from typing import TypeAlias
 
 from ompb.bench.backbones import BaseForecasts, RunContext
 from ompb.bench.executors import Died, Ended, Executor, Found, InTurn
-from ompb.bench.methods import method_names, unfit
+from ompb.bench.methods import is_by_stream, method_names, unfit
 from ompb.bench.protocols import Clock
 from ompb.bench.store import Cell
 from ompb.bench.work import CellEnd, Follow, Job, Prepare, added_code, conditions
 from ompb.datasets.benchmark import load
+from ompb.datasets.splits import ID
 from ompb.errors import OptionError
 from ompb.floor import checks
 
@@ -179,7 +180,7 @@ def _sharing_base(cells: Sequence[Cell]) -> list[tuple[Cell, ...]]:
 
 def _sharing_method(group: Sequence[Cell]) -> list[tuple[Cell, ...]]:
     """Those of a group that differ in their split alone, and so share what the method learns from the source."""
-    return _alike(group, lambda cell: (cell.protocol, cell.method))
+    return _alike(group, lambda cell: (cell.protocol, cell.method, is_by_stream(cell.method) and cell.split == ID))
 
 
 def _alike(cells: Sequence[Cell], key: Callable[[Cell], tuple[object, ...]]) -> list[tuple[Cell, ...]]:

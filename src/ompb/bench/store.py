@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ompb.errors import FormatError, OptionError
 from ompb.floor.files import replacing, sweep
 
+BARE = "bare_mae"  # the metric that tells on which network a cell stands: the base forecasts' own error
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 WINDOWS = "windows"  # the fact that every cell has: how many forecasts were scored
 # Whole numbers that tables show: beside the first, how many weights of the backbone learn, at which epoch its training

@@ -32,10 +32,11 @@ from ompb.bench.methods import make, method_code
 from ompb.bench.protocols import Clock
 from ompb.bench.scores import RunningScores
 from ompb.bench.steps import StepLog
-from ompb.bench.store import FACTS, SECONDS, WINDOWS, Cell, Result
+from ompb.bench.store import BARE, FACTS, SECONDS, WINDOWS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import ID
 from ompb.errors import OmpbError, OptionError
+from ompb.metrics.point import mae
 from ompb.rows.scaler import Scaler
 
 CellEnd: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
@@ -117,6 +118,7 @@ class _PreparedMethod:
             seed=cell.seed,
             network=base.network,
             device=run_context.device,
+            shelf=run_context.store.backbones,
         )
         began = perf_counter()
         with _blaming_method(cell):
@@ -145,7 +147,7 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
     stream_base = np.load(base.files[cell.split], mmap_mode="r")
     method, law = prepared.copy()
     clock = Clock(cell.protocol, cell.horizon, data.context - 1)
-    online, scores, log = 0.0, RunningScores(), StepLog(len(stream_base))
+    online, bare, scores, log = 0.0, 0.0, RunningScores(), StepLog(len(stream_base))
     with _blaming_method(cell):
         for snapshot in snapshots(rows, rows, stream_base, clock, data.context):
             began = perf_counter()
@@ -154,12 +156,13 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
             prediction = law.around(prediction, snapshot)
             outcome = rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon]
             log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
+            bare += mae(snapshot.base, outcome)
     if run_context.per_step:
         run_context.store.write_steps(cell, log.arrays())
     said = settings_record(method)
     return Result(
         cell=cell,
-        metrics=scores.metrics() | log.means(),
+        metrics={**scores.metrics(), **log.means(), BARE: bare / scores.windows},
         facts={WINDOWS: scores.windows, **_facts({**base.description, **said})},
         settings={
             "context": data.context,

@@ -58,16 +58,22 @@ def train(
 
 
 def train_again(
-    forecaster: TrainedForecaster, source: Any, *, warm: bool, progress: Progress | None = None
+    forecaster: TrainedForecaster,
+    source: Any,
+    *,
+    warm: bool,
+    checkpoint: PathLike | None = None,
+    progress: Progress | None = None,
 ) -> TrainedForecaster:
     """The same backbone, trained on other rows (T, C) by its own recipe, which decides the seed and device, too.
 
     Its scaler is kept. Training starts from fresh weights or, if ``warm``, from the present ones, with Adam's moments
-    at zero. The forecaster itself is not changed.
+    at zero. The forecaster itself is not changed. A ``checkpoint`` is that of `train`.
     """
-    config = forecaster.config
+    config, training = forecaster.config, forecaster.training
     weights = forecaster.model.state_dict() if warm else None
-    return _trained(config, _rows_for(config, source), forecaster.scaler, forecaster.training, weights, None, progress)
+    rows = _rows_for(config, source)
+    return _trained(config, rows, forecaster.scaler, training, weights, checkpoint, progress)
 
 
 def _rows_for(config: BackboneConfig, source: Any) -> Floats:
