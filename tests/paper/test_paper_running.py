@@ -13,7 +13,7 @@ from ompb.floor import registry
 from ompb.paper import running
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.catalogue import ANALYSES
-from ompb.paper.running import QUICK, export_all, finding_in, finding_of, possible, runnable
+from ompb.paper.running import QUICK, Exported, export_all, finding_in, finding_of, possible, runnable
 
 SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
 
@@ -36,6 +36,11 @@ def stored(folder: Path, *results: object) -> Store:
     return store
 
 
+def written(done: Exported) -> tuple[int, int]:
+    """How many cells and findings."""
+    return done.cells, len(done.findings)
+
+
 def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_path: Path) -> None:
     assert finding_in(runs([]), TOY) is None
     store, results = tmp_path / "store", tmp_path / "results"
@@ -43,8 +48,8 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
         finding_of(TOY, Store(store), results)
     quick = finding_of(TOY, stored(store, result("copy", 0.1)), results)
     assert quick.text == "quick"
-    count, (path,) = export_all(Store(store), results / "scores", [TOY])
-    assert (count, path) == (1, results / "findings" / "toy.json")
+    done = export_all(Store(store), results / "scores", [TOY])
+    assert (done.cells, done.findings) == (1, (results / "findings" / "toy.json",))
     assert finding_of(TOY, Store(tmp_path / "empty"), results) == quick
     assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
 
@@ -62,22 +67,25 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
     plain = dataclasses.replace(TOY, cells=lambda _: [SHORT, LONG], reduce=counted)
     stepwise = dataclasses.replace(plain, per_step=True)
     both = stored(tmp_path / "both", result("copy", 0.1), result("copy", 0.2, horizon=96))
-    assert export_all(both, cells, [plain])[0] == found() == 2
+    assert export_all(both, cells, [plain]).cells == found() == 2
 
     strangers = stored(tmp_path / "strangers", result("last", 0.3, horizon=48))
     nothing = dataclasses.replace(plain, cells=lambda _: [])
-    assert export_all(strangers, cells, [nothing], add=True) == (3, [])  # what needs no cells is not made of these
-    assert len(export_all(strangers, cells, [plain], add=True)[1]) == 1
+    assert written(export_all(strangers, cells, [nothing], add=True)) == (
+        3,
+        0,
+    )  # what needs no cells is not made of these
+    assert written(export_all(strangers, cells, [plain], add=True)) == (3, 1)
     assert found() == 2
-    assert export_all(both, cells, [stepwise], add=True) == (3, [])  # it has the cells, and no steps of them
+    assert written(export_all(both, cells, [stepwise], add=True)) == (3, 0)  # it has the cells, and no steps of them
     again = stored(tmp_path / "again", result("copy", 0.4))
     with_steps(tmp_path / "again", {SHORT: {"mae": [0.4]}})
-    assert export_all(again, cells, [stepwise], add=True) == (3, [])  # it has the steps of one cell, not of two
+    assert written(export_all(again, cells, [stepwise], add=True)) == (3, 0)  # it has the steps of one cell, not of two
     assert found() == 2
-    count, (path,) = export_all(again, cells, [plain], add=True)
-    assert (count, found(), path.name) == (3, 2, "toy.json")
+    assert written(export_all(again, cells, [plain], add=True)) == (3, 1)
+    assert found() == 2
     assert {one.cell.horizon: one.metrics["mae"] for one in exported(cells)} == {24: 0.4, 48: 0.3, 96: 0.2}
-    assert export_all(again, cells, [plain])[0] == found() == 1  # without add, the store is all there is
+    assert export_all(again, cells, [plain]).cells == found() == 1  # without add, the store is all there is
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ompb.cli.bench_run import STORE, DataFolder, Place, Several
 from ompb.cli.console import say, show_table
 from ompb.errors import OptionError
 from ompb.floor.files import replacing
+from ompb.floor.names import counted
 from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
@@ -52,7 +53,8 @@ NAME is one of {NAMES}. {FROM} If there are several, each file bears the figure'
 EXPORT_HELP = """Write every finished cell to a table for each data set, and the findings of every analysis.
 
 Beside the folder of the tables come made.csv, which says what made the cells, and the folder findings, one JSON file
-for each analysis that has a cell. With --add a store of a few cells joins results that are there already.
+for each analysis that has a cell. With --add a store of a few cells joins results that are there already. A network
+that was trained again is another one: a cell does not take the place of one around another network unless told so.
 """
 
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
@@ -161,11 +163,18 @@ def export_cells(
     add: Annotated[
         bool, typer.Option("--add", help="Keep what FOLDER has and the store lacks, and fuller findings beside it.")
     ] = False,
+    other_networks: Annotated[
+        bool, typer.Option("--other-networks", help="Let cells replace those that stand on other networks.")
+    ] = False,
 ) -> None:
     """One line per cell, one file per finding."""
-    count, findings = export_all(Store(store), out, ANALYSES, add=add)
-    say(f"{count} cells: {out}")
-    for path in findings:
+    done = export_all(Store(store), out, ANALYSES, add=add, other_networks=other_networks)
+    say(f"{done.cells} cells: {out}")
+    if done.joining.replaced:
+        say(f"Replaced: {counted(len(done.joining.replaced), 'cell')} that were there.")
+    if done.joining.strangers:
+        say(f"On other networks than what stands at their place: {counted(len(done.joining.strangers), 'cell')}.")
+    for path in done.findings:
         say(f"Finding: {path}")
 
 

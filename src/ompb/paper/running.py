@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from ompb.bench.findings import Finding
+from ompb.bench.joining import Joining
 from ompb.bench.methods import lacking, unfit
 from ompb.bench.runner import Grid
 from ompb.bench.store import Cell, Store, export, exported, with_earlier
@@ -103,16 +104,30 @@ def finding_path(results: Path, analysis: Analysis) -> Path:
     return results / FOLDER / f"{analysis.name}.json"
 
 
-def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: bool = False) -> tuple[int, list[Path]]:
-    """Write every cell to a CSV, and every finding beside it that has a cell; how many cells, and the findings.
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: how many cells, which findings, and what it did to those that were there."""
 
-    With ``add``, cells that the CSV has and the store lacks stay there. Findings are made of all cells or, where they
-    need single steps, of those of the store; of these, one that was made from more stays, and so does one that needs
-    no cells.
+    cells: int
+    findings: tuple[Path, ...]
+    joining: Joining
+
+
+def export_all(
+    store: Store, cells: Path, analyses: Sequence[Analysis], *, add: bool = False, other_networks: bool = False
+) -> Exported:
+    """Write every cell to tables, and every finding beside them that has a cell.
+
+    With ``add``, cells that the tables have and the store lacks stay there. Findings are made of all cells or, where
+    they need single steps, of those of the store; of these, one that was made from more stays, and so does one that
+    needs no cells. A cell takes the place of one on another network only with ``other_networks``, else `OptionError`.
     """
     own = Runs.of(store, Costs.read(cells.parent / COSTS))
     stepped = replace(own, results=tuple(result for result in own.results if store.has_steps(result.cell)))
     earlier = exported(cells) if add and cells.exists() else []
+    joining = Joining.of(own.results, earlier)
+    if not other_networks:
+        joining.require_same_networks()
     count, written = export(store, cells, earlier), []
     every = replace(own, results=tuple(with_earlier(own.results, earlier)))
     for analysis in analyses:
@@ -126,7 +141,7 @@ def export_all(store: Store, cells: Path, analyses: Sequence[Analysis], *, add: 
             continue
         finding.write(path)
         written.append(path)
-    return count, written
+    return Exported(count, tuple(written), joining)
 
 
 def _size(finding: Finding) -> int:
