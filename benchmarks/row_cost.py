@@ -56,13 +56,13 @@ def wanted() -> dict[Spot, list[str]]:
 
 def most_held(work: Callable[[], object]) -> float:
     """Megabytes that tensors and arrays take at most while something runs, beyond those that were there before."""
-    tracemalloc.start()
-    try:
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        tracemalloc.start()  # inside: what the profiler itself takes does not count
+        try:
             work()
-        arrays = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+            arrays = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
     events = recorded.profiler.kineto_results.events()
     moves = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]")
     tensors = max(itertools.accumulate(size for _, size in moves), default=0)
