@@ -87,7 +87,7 @@ def test_losses_are_listed_largest_first() -> None:
             *(result("ompb", mae, seed=seed) for seed, mae in ((0, 1.0), (1, 3.0))),
             *(result("bias", mae, seed=seed) for seed, mae in ((0, 0.9), (1, 2.9))),  # 4 / 3.8
             result("elf", 0.8),  # 1 / 0.8, on the first seed
-            result("solid", 0.996),  # too little to count
+            result("solid", 0.996),  # 1.004: too little to count
             result("copy", 0.1, protocol="one-step"),
             *(result(name, mae, split="ood") for name, mae in zip(("ompb", *better), (1.0, *errors), strict=True)),
         )
@@ -96,6 +96,13 @@ def test_losses_are_listed_largest_first() -> None:
         ("etth", "tcn", "24", "ood", "elf", "1", "1.0000", "0.5000", "2.0000", "cosa, gd, 1 more"),
         ("etth", "tcn", "24", "id", "elf", "1", "1.0000", "0.8000", "1.2500", "bias"),
     )
+
+
+def test_half_a_percent_is_a_loss_as_the_note_says() -> None:
+    made = losses(grid(result("ompb", 1.005), result("elf", 1.0)))
+    assert [words[-2] for words in made.lines] == ["1.0050"]
+    assert "is 1.005 times that of another method, or more" in made.notes[0]
+    assert against_each_kind(grid(result("ompb", 1.005), result("elf", 1.0))).lines[0][-1] == "1"
 
 
 def test_of_several_rivals_the_best_at_each_place_counts() -> None:
@@ -143,7 +150,41 @@ def test_coverage_goes_from_the_worst_cell_to_the_best() -> None:
 def test_intervals_are_means_over_cells_and_blank_where_there_is_no_density() -> None:
     aci = {"coverage80": 0.75, "coverage95": 0.95, "width80": 2.0, "width95": 3.0, "ece": 0.1}
     made = intervals(grid(result("aci", 1.0, metrics=aci), result("original", 1.0)), "all")
-    assert made.lines == (("tcn", "aci", "1", "0.750", "0.950", "2.000", "3.000", "", "", "0.100"),)
+    assert made.lines == (("tcn", "aci", "1", "", "0.750", "0.950", "2.000", "3.000", "", "", "0.100"),)
+
+
+def test_a_cell_that_has_diverged_is_counted_and_in_no_mean() -> None:
+    def cell(mae: float, width: float, seed: int) -> Result:
+        return result("solid", mae, seed=seed, metrics={"coverage80": 0.8, "width80": width})
+
+    bare = [result("original", 1.0, seed=seed) for seed in (0, 1, 2)]
+    made = intervals(grid(*bare, cell(0.9, 2.0, 0), cell(99.0, 4.0, 1), cell(100.0, 1e24, 2)), "all")
+    assert line(made, "tcn", "solid")[:5] == ("2", "1", "0.800", "", "3.000")
+    alone = intervals(grid(*bare, cell(1e24, 1e24, 0)), "all")
+    assert line(alone, "tcn", "solid") == ("0", "1", *[""] * 7)
+    unknown = intervals(grid(cell(1e24, 2.0, 0)), "all")  # no bare backbone to tell by
+    assert line(unknown, "tcn", "solid")[:2] == ("1", "")
+
+
+def test_a_mean_with_a_diverged_seed_says_so_in_place_of_digits() -> None:
+    made = grid(
+        *(result("original", 1.0, split="ood", seed=seed) for seed in (0, 1)),
+        *(result("ompb", 0.5, split="ood", seed=seed) for seed in (0, 1)),
+        result("proceed", 1.0, split="ood"),
+        result("proceed", 1e24, split="ood", seed=1),
+        result("proceed", 1e24, split="ood", protocol="one-step"),
+        result("solid", 1.0, split="ood"),
+    )
+    for section, ours in zip(full_tables(made, "etth"), ("0.5000", "0.2500"), strict=True):
+        words = line(section, "tcn", "24", "ood", "proceed")
+        assert words[1:5] == ("diverged", ours, "", "diverged")
+        assert words[5]
+        assert words[6] == ""
+        assert line(section, "tcn", "24", "ood", "solid")[1:4] == (
+            "1.0000",
+            ours,
+            "0.500" if ours == "0.5000" else "0.250",
+        )
 
 
 def test_a_full_table_has_both_protocols_and_what_the_paper_prints() -> None:

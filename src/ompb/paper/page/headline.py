@@ -32,7 +32,7 @@ def headline(grid: Grid) -> Section:
         title="ETTh, TCN, mean absolute error",
         notes=(
             "In standard deviations of the source, the first four fifths of ETTh1. ID is its last fifth, OOD is ETTh2. "
-            f"In brackets: `{OMPB}` on the same seeds. Every row but the last two learns from rows that have arrived. "
+            f"In brackets: `{OMPB}` on the same seeds. Every row but the last two uses only rows that have arrived. "
             "The last two are of the paper's protocol, which shows a method all but the last of the rows it is about "
             f"to be scored on: no deployment has that. {_counted(grid)}".rstrip(),
         ),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
 from ompb.paper.grid import OMPB
 from ompb.paper.page.compared import Grid
+from ompb.paper.page.standing import DIVERGED, diverged
 
 INTERVALS = {
     "coverage80": "80% coverage",
@@ -58,28 +60,40 @@ def _range(values: Sequence[float]) -> tuple[str, str, str]:
 
 def intervals(grid: Grid, title: str) -> Section:
     """Coverage, widths and scores of every method that has intervals."""
-    found: dict[tuple[str, str], list[Mapping[str, float]]] = {}
+    found: dict[tuple[str, str], _Cells] = {}
     for (place, protocol, method), seeds in sorted(grid.cells.items()):
-        if protocol == HONEST:
-            cells = [metrics for metrics in seeds.values() if "coverage80" in metrics]
-            if cells:
-                found.setdefault((place.backbone, method), []).extend(cells)
+        scored = {seed: metrics for seed, metrics in seeds.items() if "coverage80" in metrics}
+        if protocol == HONEST and scored:
+            cells = found.setdefault((place.backbone, method), _Cells())
+            gone = diverged(grid, place, method)
+            cells.kept += [metrics for seed, metrics in scored.items() if seed not in gone]
+            cells.diverged += len(scored.keys() & gone)
     return Section(
         title=title,
         notes=(
             "Means over the cells in which a method has run; where cells differ, so does their difficulty. Coverage "
             "should be what the interval promises; widths and CRPS are in standard deviations of the source; ECE is "
-            "the mean distance of coverage from promise. A method that gives no density has no CRPS and no NLL.",
+            "the mean distance of coverage from promise. A method that gives no density has no CRPS and no NLL. "
+            f"Diverged: further cells, whose MAE is {DIVERGED:g} times that of the bare backbone or more; they are in "
+            "no mean.",
         ),
-        headings=("backbone", "method", "cells", *INTERVALS.values()),
-        lines=tuple(
-            (backbone, method, str(len(cells)), *_means(cells)) for (backbone, method), cells in sorted(found.items())
-        ),
+        headings=("backbone", "method", "cells", "diverged", *INTERVALS.values()),
+        lines=tuple((*by, *cells.words()) for by, cells in sorted(found.items())),
         keys=2,
     )
 
 
-def _means(cells: Sequence[Mapping[str, float]]) -> Iterable[str]:
-    for metric in INTERVALS:
-        values = [metrics[metric] for metrics in cells if metric in metrics]
-        yield f"{statistics.fmean(values):.3f}" if values else ""
+@dataclass(slots=True)
+class _Cells:
+    """Of a method around a backbone: the scores of what is a forecast, and how many cells are none."""
+
+    kept: list[Mapping[str, float]] = field(default_factory=list)
+    diverged: int = 0
+
+    def words(self) -> Iterable[str]:
+        """Counts and means, as a line has them."""
+        yield str(len(self.kept))
+        yield str(self.diverged or "")
+        for metric in INTERVALS:
+            values = [metrics[metric] for metrics in self.kept if metric in metrics]
+            yield f"{statistics.fmean(values):.3f}" if values else ""

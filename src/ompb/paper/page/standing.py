@@ -14,7 +14,7 @@ from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
 DIVERGED = 100.0  # times it: what is no forecast any more
-LOST = 1.005  # times the error of another method: what counts as losing to it
+LOST = 1.005  # times the error of another method, or more: what counts as losing to it
 NAMED = 2  # methods beside the best one that a loss names
 Errors: TypeAlias = Mapping[str, float]  # MAE by method, of one place and seed
 
@@ -34,7 +34,7 @@ def against_each_kind(grid: Grid) -> Section:
         notes=(
             "A place is a data set, backbone, horizon and split. Both sides are means over the seeds that both have; "
             "of several rivals the best at that place counts, which is more than anyone can choose beforehand. "
-            f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is above {LOST}.",
+            f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is {LOST} or more.",
         ),
         headings=("rival", "places", "median ratio", "largest ratio", "worse in"),
         lines=tuple(line for line in lines if line),
@@ -50,7 +50,7 @@ def _short_line(grid: Grid, kind: str, methods: Sequence[str]) -> tuple[str, ...
             ratios.append(max(found))
     if not ratios:
         return ()
-    worse = sum(ratio > LOST for ratio in ratios)
+    worse = sum(ratio >= LOST for ratio in ratios)
     return kind, str(len(ratios)), f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", str(worse)
 
 
@@ -60,8 +60,8 @@ def losses(grid: Grid) -> Section:
     return Section(
         title=f"Where `{OMPB}` loses",
         notes=(
-            f"Every place where the MAE of another method is lower, by a ratio above {LOST}, and the method that is "
-            "lowest there; means over the seeds that both have. Ratio is ours to theirs. "
+            f"Every place where the MAE of `{OMPB}` is {LOST} times that of another method, or more, and the method "
+            "that is lowest there; means over the seeds that both have. Ratio is ours to theirs. "
             f"`{OMPB}` itself with a history, or around a retrained network, is not listed.",
         ),
         headings=(
@@ -85,7 +85,7 @@ def _better(grid: Grid, place: Spot) -> list[_Better]:
     found = []
     for method in grid.methods(place):
         one = grid.beside(place, method)
-        if not _is_ours(method) and one and one.ratio and one.ours and one.ratio > LOST:
+        if not _is_ours(method) and one and one.ratio and one.ours and one.ratio >= LOST:
             shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.4f}")
             found.append(_Better(one.ratio, method, shown))
     return sorted(found, reverse=True)
@@ -115,11 +115,13 @@ def ranking(grid: Grid, title: str) -> Section:
     return Section(
         title=title,
         notes=(
-            "In each cell (place and seed) the methods that have run there are ranked by MAE; errors within "
-            f"{SAME:.2%} tie. Rank is the mean share of the other methods that are better: 0 is best. MAE / bare is "
-            "the error relative to the bare backbone, in the median cell and in the worst, beside the median of "
-            f"`{OMPB}` in the same cells; harm counts cells more than {HARM - 1:.0%} worse than bare. Where cells "
-            "differ, so do their difficulty and the rivals: then the last columns tell more than the rank.",
+            "At each place and with each seed the methods that have run are ranked by MAE; errors within "
+            f"{SAME:.2%} tie. Cells are runs of a method: one place, one seed. Rank is the mean share of the other "
+            "methods that are better: 0 is best. MAE / bare is the error relative to the bare backbone, in a method's "
+            f"median cell and in its worst, beside the median of `{OMPB}` at the same places and seeds; harm counts "
+            f"cells more than {HARM - 1:.0%} worse than bare, and from {DIVERGED:g} times its error on a cell has "
+            "diverged. Where methods have run at other places, difficulty and rivals differ: then the last columns "
+            "tell more than the rank.",
         ),
         headings=("method", "cells", "rank", "MAE / bare", "worst", f"{OMPB} / bare", "harm", f"{OMPB} better in"),
         lines=tuple(
@@ -128,6 +130,13 @@ def ranking(grid: Grid, title: str) -> Section:
         ),
         keys=1,
     )
+
+
+def diverged(grid: Grid, place: Spot, method: str, protocol: str = HONEST) -> set[int]:
+    """The seeds with which a method has left the bare backbone, which is the same under every protocol, far behind."""
+    bare = grid.cells.get((place, HONEST, ORIGINAL), {})
+    found = grid.cells.get((place, protocol, method), {})
+    return {seed for seed in found.keys() & bare.keys() if found[seed]["mae"] >= DIVERGED * bare[seed]["mae"]}
 
 
 def _ranked(grid: Grid) -> list[Errors]:

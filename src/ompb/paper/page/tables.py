@@ -12,6 +12,7 @@ from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
 from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
 from ompb.paper.page.compared import Beside, Grid
 from ompb.paper.page.material import Aim
+from ompb.paper.page.standing import DIVERGED, diverged
 from ompb.paper.printed import Number, accuracy
 
 METRICS = ("mae", "mse")
@@ -33,7 +34,7 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
             f"Honest: means over the seeds that a method shares with `{OMPB}`, whose mean over the same seeds stands "
             f"beside; ratio is that of `{OMPB}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
             "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
-            "many, honest and one-step.",
+            f"many, honest and one-step. Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on.",
             *stands_in,
             *doubts.notes(),
         ),
@@ -63,24 +64,29 @@ def _rows(grid: Grid, place: Spot) -> list[str]:
 
 def _line(grid: Grid, place: Spot, method: str, metric: str, doubts: Doubts) -> tuple[str, ...]:
     honest, early = (grid.beside(place, method, metric, protocol) for protocol in (HONEST, ONE_STEP))
+    lost, lost_early = (bool(diverged(grid, place, method, protocol)) for protocol in (HONEST, ONE_STEP))
     theirs = _printed(place, method, metric)
-    ratio = early.value / float(theirs) if early and theirs and place.dataset in PAPERS_DATA else None
+    comparable = place.dataset in PAPERS_DATA and not lost_early
+    ratio = early.value / float(theirs) if early and theirs and comparable else None
     return (
         *(place.backbone, str(place.horizon), place.split, method),
         " / ".join(str(one.seeds) if one else "0" for one in (honest, early)),
-        *_beside(honest, is_ours=method == OMPB),
-        f"{early.value:.4f}" if early else "",
+        *_beside(honest, lost, is_ours=method == OMPB),
+        _error(early, lost_early),
         doubts.shown(theirs),
         "" if ratio is None else f"{ratio:.3f}",
     )
 
 
-def _beside(one: Beside | None, *, is_ours: bool) -> tuple[str, str, str]:
-    if one is None:
-        return "", "", ""
-    if is_ours or one.ours is None or one.ratio is None:
-        return f"{one.value:.4f}", "", ""
-    return f"{one.value:.4f}", f"{one.ours:.4f}", f"{one.ratio:.3f}"
+def _beside(one: Beside | None, lost: bool, *, is_ours: bool) -> tuple[str, str, str]:
+    if one is None or is_ours or one.ours is None or one.ratio is None:
+        return _error(one, lost), "", ""
+    return _error(one, lost), f"{one.ours:.4f}", "" if lost else f"{one.ratio:.3f}"
+
+
+def _error(one: Beside | None, lost: bool) -> str:
+    """The mean, unless a seed in it has diverged: then it says nothing more."""
+    return "" if one is None else "diverged" if lost else f"{one.value:.4f}"
 
 
 def _printed(place: Spot, method: str, metric: str) -> Number | None:
@@ -103,7 +109,7 @@ def aims(grid: Grid, wanted: Iterable[Aim]) -> Section:
     return Section(
         title="What we aimed at",
         notes=("Set before the runs.",),
-        headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OMPB, "aim", ""),
+        headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OMPB, "aim", "verdict"),
         lines=tuple(lines),
         keys=5,
     )
