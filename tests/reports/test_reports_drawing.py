@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from ompb.bench.findings import Curve, Figure, Mark, Panel
-from ompb.reports.drawing import SERIES, panel_svgs, svg
+from ompb.reports.drawing import panel_svgs, svg
+from ompb.reports.style import DARK, LIGHT, SERIES, SERIES_DARK
+from ompb.types import Floats
 
 POINT = r"[ML](-?[\d.]+) ?(-?[\d.]+)"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -108,8 +112,8 @@ def test_bars_stand_side_by_side_as_high_as_their_numbers() -> None:
 def test_a_band_lies_between_its_ends_and_points_are_where_they_should() -> None:
     points = Curve("", (0.0, 1.0), (1.0, 3.0), "points")
     drawn = svg(figure(panel(points, Curve("", (0.0, 1.0), (1.0, 1.0), "band", (3.0, 3.0)))))
-    (dots,) = (one.get("d", "") for one in elements(drawn, "path") if one.get("d", "").endswith("h0"))
-    low, high = (float(y) for _, y in re.findall(r"M(\S+) (\S+?)h0", dots))
+    (dots,) = (one.get("d", "") for one in elements(drawn, "path") if one.get("d", "").endswith("h.01"))
+    low, high = (float(y) for _, y in re.findall(r"M(\S+) (\S+?)h\.01", dots))
     (band,) = (one for one in elements(drawn, "use") if SERIES[1] in one.get("style", ""))
     shape = next(one for one in elements(drawn, "path") if f"#{one.get('id')}" in band.attrib.values())
     corners = {round(float(band.get("y", "")) + float(y), 1) for _, y in re.findall(POINT, shape.get("d", ""))}
@@ -126,6 +130,47 @@ def test_a_name_has_one_colour_in_all_panels_and_ours_the_first() -> None:
     assert "ompb" in drawn[1]  # named, since there are other names in the figure
 
 
+def legend(drawn: str) -> dict[str, str]:
+    """The look of each name, in order: in a legend its sample comes just before the name."""
+    found, sample = {}, ""
+    for one in ElementTree.fromstring(drawn).iter():
+        sample = one.get("style", "") if one.tag == f"{SVG}path" else sample
+        if one.tag == f"{SVG}text" and "font-size: 9px" in one.get("style", ""):
+            found[str(one.text)] = sample
+    return found
+
+
+def number_in(style: str, name: str) -> float:
+    return float(style.partition(f"{name}: ")[2].partition(";")[0])
+
+
+@pytest.mark.parametrize("name", ["ompb", "ompb, honest", "issued"])
+def test_ours_has_the_first_colour_with_its_band_and_the_bare_forecaster_the_second(name: str) -> None:
+    x = (0.0, 1.0)
+    band = Curve("80% interval", x, (0.0, 0.0), "band", (2.0, 2.0))
+    others = (Curve("ompb-paper, honest", x, (3.0, 3.0)), Curve("original", x, (1.0, 2.0)))
+    found = legend(svg(figure(panel(band, *others, Curve(name, x, (1.0, 1.0))))))
+    colours = dict(zip((name, "original", "ompb-paper, honest", "80% interval"), (0, 1, 2, 0), strict=True))
+    assert all(f": var(--series-{place}," in found[words] for words, place in colours.items())
+    assert list(found) == ["80% interval", name, "original", "ompb-paper, honest"]
+
+
+def test_lines_that_hide_each_other_are_seen_the_wide_one_below_and_each_dashed_its_own_way() -> None:
+    found = legend(svg(figure(panel(*(Curve(f"curve {n}", (0.0, 1.0), (1.0, 1.0)) for n in range(4))))))
+    widths = [number_in(style, "stroke-width") for style in found.values()]
+    assert widths == sorted(set(widths), reverse=True)
+    dashes = [style.partition("stroke-dasharray: ")[2].partition(";")[0] for style in found.values()]
+    assert dashes[0] == ""
+    assert len(set(dashes)) == 4
+
+
+def test_panels_of_one_title_say_what_they_measure() -> None:
+    one = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)), title="A sweep")
+    drawn = panel_svgs(figure(one, replace(one, y_label="width"), replace(one, title="Another")))
+    labels = [ElementTree.fromstring(text).get("aria-label") for text in drawn]
+    assert labels == ["A sweep: MAE", "A sweep: width", "Another"]
+
+
 def test_with_many_names_each_panel_has_the_first_colours() -> None:
     def part(*names: str) -> Panel:
         return panel(*(Curve(name, (0.0, 1.0), (1.0, 2.0)) for name in names))
@@ -133,6 +178,39 @@ def test_with_many_names_each_panel_has_the_first_colours() -> None:
     drawn = panel_svgs(figure(part("a", "b", "c", "d"), part("e", "f", "g", "issued")))
     assert all(colour in text for text in drawn for colour in SERIES[:4])
     assert not any(colour in text for text in drawn for colour in SERIES[4:])
+
+
+# Machado, Oliveira and Fernandes (2009): linear RGB as it is seen without one of the three kinds of cones.
+BLIND = {
+    "nobody": np.eye(3),
+    "red": np.array([[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]]),
+    "green": np.array([[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]]),
+    "blue": np.array([[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]]),
+}
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(colour: str) -> Floats:
+    """RGB as light, from 0 to 1."""
+    parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light: Floats) -> Floats:
+    """CIE L*a*b*, in which distances are as they are seen."""
+    x, y, z = np.cbrt(XYZ @ light.clip(1e-4, 1) / XYZ.sum(axis=1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize(("colours", "page"), [(SERIES, LIGHT), (SERIES_DARK, DARK)], ids=["light", "dark"])
+def test_curves_stand_out_from_the_page_and_from_each_other_for_everyone(colours: Sequence[str], page: str) -> None:
+    behind = XYZ[1] @ linear(page.partition("--page: ")[2][:7])
+    for colour in colours:
+        low, high = sorted((behind, XYZ[1] @ linear(colour)))
+        assert (high + 0.05) / (low + 0.05) >= 3  # what WCAG asks of lines
+    for one, other in itertools.combinations(colours, 2):
+        for seen in BLIND.values():
+            assert np.linalg.norm(lab(seen @ linear(one)) - lab(seen @ linear(other))) > 18  # 2 can just be told apart
 
 
 def test_ticks_keep_their_digits() -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from textwrap import fill
 from typing import Any, Final
@@ -19,17 +21,21 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from ompb.bench.findings import Curve, Figure, Panel
-from ompb.plots.look import BLUE, GREEN, ORANGE, PURPLE, SKY, STYLE, VERMILION
+from ompb.plots.look import STYLE
 from ompb.reports.inline import inline_svg
 from ompb.reports.slim import slim
-from ompb.reports.style import INK, LINE, SOFT
+from ompb.reports.style import INK, LINE, SERIES, SOFT
 
-SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-DASHES = ("-", "--", "-.", ":")  # for grey print, and for more curves than colours
+# As many as have no divisor in common with the colours: thirty curves until a pair comes again. A dash is seen in grey
+# print, too, and shows the line that it lies on.
+DASHES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.2, 1.5, 1.2)), (0, (3, 3)))
+LINE_WIDTHS: Final = (2.4, 1.9, 1.6, 1.3)  # the wider below the narrower; that of the last for all after it
+MARKER_SIZES: Final = (5.5, 4.5, 3.5, 2.8)  # likewise
 MARKERS = "os"
 WIDTH_INCHES, AXES_INCHES, LEGEND_INCHES = 4.9, 3.1, 0.22  # so narrow that letters keep their size on a phone
 TITLE_LETTERS, LABEL_LETTERS, SIDE_LETTERS = 54, 44, 30  # that fit above, below and beside a panel
-FIRST = ("ompb", "issued")  # curves that have the first colour
+OURS = re.compile(r"ompb(, .*)?|issued")  # curves that have the first colour
+BARE = ("original", "bare forecaster")  # and the second, where ours are
 ACROSS = 2  # panels in a row of a file
 _SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
 _WHOLE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt"
@@ -46,6 +52,7 @@ LOOK: Any = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "grid.color": LINE,
+    "legend.handlelength": 2.8,  # in which a dash comes twice
     "legend.labelcolor": INK,
     "text.color": INK,
     "xtick.color": SOFT,
@@ -79,16 +86,28 @@ def panel_svgs(figure: Figure) -> list[str]:
     """One ``svg`` element per panel, in order; the same figure makes the same text."""
     whole = _ranks(figure.panels)
     shared = len(whole) <= len(SERIES)  # else colours would be missing where they tell curves of a panel apart
+    titles = Counter(panel.title for panel in figure.panels)
     return [
-        _panel_svg(panel, f"{figure.name}-{place}", whole if shared else _ranks([panel]), is_named=len(whole) > 1)
+        _panel_svg(
+            replace(panel, title=f"{panel.title}: {panel.y_label}") if titles[panel.title] > 1 else panel,
+            f"{figure.name}-{place}",
+            whole if shared else _ranks([panel]),
+            is_named=len(whole) > 1,
+        )
         for place, panel in enumerate(figure.panels)
     ]
 
 
 def _ranks(panels: Iterable[Panel]) -> dict[str, int]:
-    """A number for each name, which decides its colour; ours come first."""
-    names = dict.fromkeys(curve.name for panel in panels for curve in panel.curves if curve.name)
-    return {name: rank for rank, name in enumerate(sorted(names, key=lambda name: name not in FIRST))}
+    """A number for each name, which decides its look: first ours and the band around it, then the bare forecaster."""
+    curves = [curve for panel in panels for curve in panel.curves if curve.name]
+    names = list(dict.fromkeys(curve.name for curve in curves))
+    ours = next((name for name in names if OURS.fullmatch(name)), None)
+    if ours is None:
+        return {name: rank for rank, name in enumerate(names)}
+    bands = {curve.name for curve in curves if curve.mark == "band"}
+    others = sorted((name for name in names if name not in {ours, *bands}), key=lambda name: name not in BARE)
+    return {name: rank for rank, name in enumerate((ours, *others))} | dict.fromkeys(bands, 0)
 
 
 def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int], *, is_named: bool) -> str:
@@ -109,8 +128,8 @@ def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int], *, is_named:
 def _draw(axes: Any, panel: Panel, ranks: Mapping[str, int]) -> None:
     categories = list(dict.fromkeys(x for curve in panel.curves for x in curve.x if isinstance(x, str)))
     bars = [curve for curve in panel.curves if curve.mark == "bars"]
-    for place, curve in enumerate(panel.curves):
-        rank = ranks.get(curve.name, place)
+    ranked = [(ranks.get(curve.name, place), curve) for place, curve in enumerate(panel.curves)]
+    for rank, curve in sorted(ranked, key=lambda one: (one[1].mark != "band", one[0])):  # later ones lie on top
         x = [float(categories.index(at) if isinstance(at, str) else at) for at in curve.x]
         if curve.mark == "bars":
             _draw_bars(axes, curve, x, rank, bars.index(curve), len(bars))
@@ -129,7 +148,7 @@ def _draw(axes: Any, panel: Panel, ranks: Mapping[str, int]) -> None:
 
 
 def _draw_curve(axes: Any, curve: Curve, x: Sequence[float], rank: int) -> None:
-    colour, style = SERIES[rank % len(SERIES)], DASHES[rank // len(SERIES) % len(DASHES)]
+    colour, size = SERIES[rank % len(SERIES)], MARKER_SIZES[min(rank, len(MARKER_SIZES) - 1)]
     y = _numbers(curve.y)
     if curve.mark == "band":
         axes.fill_between(x, y, _numbers(curve.top), color=colour, alpha=0.25, linewidth=0, label=curve.name)
@@ -138,7 +157,8 @@ def _draw_curve(axes: Any, curve: Curve, x: Sequence[float], rank: int) -> None:
         axes.plot(x, y, color=colour, marker=marker, markersize=3.5, linestyle="none", alpha=0.8, label=curve.name)
     else:
         few = len(x) <= 12  # then the places where there is a number are worth seeing
-        axes.plot(x, y, color=colour, linestyle=style, marker="o" if few else "", markersize=3.5, label=curve.name)
+        style = {"linestyle": DASHES[rank % len(DASHES)], "linewidth": LINE_WIDTHS[min(rank, len(LINE_WIDTHS) - 1)]}
+        axes.plot(x, y, color=colour, marker="o" if few else "", markersize=size, label=curve.name, **style)
 
 
 def _draw_bars(axes: Any, curve: Curve, x: Sequence[float], rank: int, place: int, count: int) -> None:

@@ -40,12 +40,15 @@ def _tight(path: str) -> str:
 
 
 def _as_path(uses: re.Match[str]) -> str:
-    """Points that share a style as the dots of one line: a line of no length has round or square ends."""
+    """Points that share a style as the dots of one line, whose round or square ends are all that is seen of it.
+
+    Each is a hundredth of a point long: of no length, square ends have no direction, and printers leave them out.
+    """
     found = re.findall(_USE, uses[0])
     style = found[0][2]
     colour = re.search(r"stroke: (#\w+)", style)
     ends = "square" if "stroke-linejoin: miter" in style else "round"
-    dots = "".join(f"M{x} {y}h0" for x, y, _ in found)
+    dots = "".join(f"M{x} {y}h.01" for x, y, _ in found)
     stroke = colour[1] if colour else "currentColor"
     return (
         f'<path d="{dots}" style="stroke: {stroke}; stroke-width: {DOT}; stroke-linecap: {ends}; stroke-opacity: 0.8"/>'

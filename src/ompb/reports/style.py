@@ -2,6 +2,9 @@
 
 INK, SOFT, LINE = "#1c1f23", "#5c6570", "#d9dee3"  # on a light page; figures are drawn with them
 LIGHT = f"--ink: {INK}; --soft: {SOFT}; --line: {LINE}; --page: #fbfbfa; --mark: #0072b2;"
+# Of curves, in the order in which they are taken: 3:1 to the page, or more, and apart for every kind of colour vision.
+SERIES = ("#0072B2", "#C85500", "#8A22EE", "#4C4C4C", "#00A35C", "#C56F95")
+SERIES_DARK = ("#5AB0EA", "#F0884A", "#A468FF", "#E4E6E8", "#55F0A0", "#E0407A")
 DARK = "--ink: #e6e8ea; --soft: #a3abb3; --line: #3b4148; --page: #17191c; --mark: #56b4e9;"
 _RULES = """
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--page); color: var(--ink);
@@ -33,5 +36,5 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem
 
 STYLE = f"""
 :root {{ color-scheme: light dark; {LIGHT} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
 {_RULES}"""

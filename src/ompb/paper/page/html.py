@@ -24,13 +24,12 @@ from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, history, made_by
 from ompb.paper.page.words import anchor, inline, paragraphs, table
 from ompb.reports.drawing import panel_svgs
-from ompb.reports.style import DARK, LIGHT, STYLE
+from ompb.reports.style import DARK, LIGHT, SERIES_DARK, STYLE
 
 TITLE = "ompb: results"
 SINGLE = "Analyses"  # the part that has a place of its own for each finding
-MORE_DARK = (
-    "--better: #6fbdf0; --worse: #f0955a; --tint: #22262b; --series-0: #5ab0ea; --series-1: #f0884a; "
-    "--series-2: #2fc79a; --series-3: #dc9cc0; --series-4: #f0b93a; --series-5: #a9d9f5;"
+MORE_DARK = "--better: #6fbdf0; --worse: #f0955a; --tint: #22262b; " + " ".join(
+    f"--series-{place}: {colour};" for place, colour in enumerate(SERIES_DARK)
 )
 MISSING = "Not here yet (`ompb bench run --analysis NAME`, then `ompb bench export`, and make this page again):"
 
