@@ -34,6 +34,30 @@ FIGURE = Figure(
         Panel("points", "x", "y", (Curve("", X, tuple(math.cos(x) for x in X), "points"),)),
     ),
 )
+MIXED = Section(
+    "Numbers and words",
+    (),
+    ("method", "epochs", "MAE", "won"),
+    (
+        ("solid", "100", "0.4961 ± 0.0105", "3 of 4"),
+        ("solid", "20", "7.9e+24", "9 of 100"),
+        ("solid", "5", "diverged", ""),
+        ("solid", "val", "0.9600", "5 of 6"),
+        ("id", "100", "12.5000 ± 0.3000", "0 of 3"),
+        ("id", "20", "-0.5000", "10 of 10"),
+        ("id", "", "1e-7", "1 of 2"),
+        ("id+tuned", "96", "", "2 of 96"),
+        ("elf", "never", "3.0 [a]", "7 of 8"),
+    ),
+    keys=2,
+)
+LONG = Section(
+    "More than a page",
+    (),
+    ("thing", "quaint"),
+    tuple((f"thing{n}", f"{n / 100:.2f}") for n in range(150)),
+    keys=1,
+)
 FINDING = Finding(
     analysis="made-up",
     title="A made-up analysis",
@@ -46,6 +70,8 @@ FINDING = Finding(
             tuple((f"m{n}", f"{n / 10:.1f}", "0.5 [a]" if n == 3 else "0.5", f"{n / 5:.3f}") for n in range(12)),
             keys=1,
         ),
+        MIXED,
+        LONG,
     ),
     figures=(FIGURE,),
 )

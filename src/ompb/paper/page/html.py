@@ -5,30 +5,29 @@ It needs nothing from elsewhere. Tables can be sorted and searched by a small sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from ompb.bench.findings import Figure, Finding, Section
+from ompb.bench.findings import Finding, Section
 from ompb.bench.store import Store
 from ompb.paper import main
 from ompb.paper.analysis import Runs, Scope
 from ompb.paper.catalogue import ANALYSES
 from ompb.paper.page.clock import CLOCK, PROTOCOL
+from ompb.paper.page.foreword import TITLE, header
+from ompb.paper.page.glossary import GLOSSARY
 from ompb.paper.page.headline import headline
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Material
+from ompb.paper.page.outline import Entry, contents, of_finding, part, tables
 from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, history, made_by
-from ompb.paper.page.words import anchor, inline, paragraphs, table
-from ompb.reports.drawing import panel_svgs
+from ompb.paper.page.words import inline, paragraphs
 from ompb.reports.style import DARK, LIGHT, SERIES_DARK, STYLE
 
-TITLE = "ompb: results"
-SINGLE = "Analyses"  # the part that has a place of its own for each finding
-MORE_DARK = "--better: #6fbdf0; --worse: #f0955a; --tint: #22262b; " + " ".join(
+MORE_DARK = "--better: #6fbdf0; --worse: #f0955a; --tint: #24313d; --shade: #000b; " + " ".join(
     f"--series-{place}: {colour};" for place, colour in enumerate(SERIES_DARK)
 )
 MISSING = "Not here yet (`ompb bench run --analysis NAME`, then `ompb bench export`, and make this page again):"
@@ -36,18 +35,7 @@ MISSING = "Not here yet (`ompb bench run --analysis NAME`, then `ompb bench expo
 
 def results_page(material: Material) -> str:
     """The page, complete."""
-    parts = {
-        "What a method is shown": f"{paragraphs(PROTOCOL)}\n{CLOCK}",
-        "In short": _tables([headline(material.grid), against_each_kind(material.grid)]),
-        "Losses and aims": _tables([losses(material.grid), aims(material.grid, material.aims), history(material.grid)]),
-        "All methods ranked": _tables(_rankings(material)),
-        "Intervals": _tables(_intervals(material)),
-        "Main tables": "\n".join(_finding(finding) for finding in main_tables(material)),
-        SINGLE: _analyses(material),
-        "What was seen, and when": paragraphs(material.notes),
-        "What made the cells": _tables([made_by(material.results)]),
-    }
-    shown = {heading: body for heading, body in parts.items() if body}
+    parts = [entry for entry in _parts(material) if entry.html]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -57,16 +45,34 @@ def results_page(material: Material) -> str:
 <style>{STYLE}{_style()}</style>
 </head>
 <body>
-<header><div><h1>{TITLE}</h1>
-<p class="soft">{len(material.results)} cells: a frozen forecaster, corrected online. Errors are in standard deviations
-of the source; of errors and ratios, smaller is better.</p></div></header>
-{_contents(shown, material)}
-{"".join(_part(heading, body) for heading, body in shown.items())}
+<a class="skip" href="#results">Skip to the results</a>
+{header(len(material.results))}
+{contents(parts)}
+<main id="results">
+{"".join(entry.html for entry in parts)}</main>
 <footer>Made by ompb {escape(version("ompb"))} with <code>ompb report</code>.</footer>
 <script>{_asset("script.js")}</script>
 </body>
 </html>
 """
+
+
+def _parts(material: Material) -> list[Entry]:
+    """In the order of the page."""
+    grid = material.grid
+    at_stake = (losses(grid), aims(grid, material.aims), history(grid))
+    return [
+        part("What a method is shown", text=f"{paragraphs(PROTOCOL)}\n{CLOCK}"),
+        part("What the words mean", text=GLOSSARY),
+        part("In short", tables("in short", (headline(grid), against_each_kind(grid)))),
+        part("Losses and aims", tables("losses and aims", at_stake)),
+        part("All methods ranked", tables("ranked", _rankings(material))),
+        part("Intervals", tables("intervals", _intervals(material))),
+        part("Main tables", map(of_finding, main_tables(material))),
+        part("Analyses", map(of_finding, analyses(material)), _missing(material)),
+        part("What was seen, and when", text=paragraphs(material.notes)),
+        part("What made the cells", tables("made by", [made_by(material.results)])),
+    ]
 
 
 def _asset(name: str) -> str:
@@ -79,22 +85,6 @@ def _style() -> str:
     for mark, palette in (("/* light */", LIGHT), ("/* dark */", DARK), ("/* more */", MORE_DARK)):
         text = text.replace(mark, palette)
     return text
-
-
-def _contents(parts: Iterable[str], material: Material) -> str:
-    """Links to the parts and, behind theirs, to the analyses: in the order of the page."""
-    below = {SINGLE: [finding.title for finding in analyses(material)]}
-    titles = [title for part in parts for title in (part, *below.get(part, ()))]
-    items = "".join(f'<li><a href="#{anchor(title)}">{inline(title)}</a></li>' for title in titles)
-    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
-
-
-def _part(heading: str, body: str) -> str:
-    return f'<section id="{anchor(heading)}">\n<h2>{inline(heading)}</h2>\n{body}\n</section>\n'
-
-
-def _tables(sections: Iterable[Section]) -> str:
-    return "\n".join(table(section) for section in sections if section.lines)
 
 
 def _rankings(material: Material) -> list[Section]:
@@ -128,11 +118,6 @@ def analyses(material: Material) -> list[Finding]:
     return sorted(others, key=lambda finding: order.get(finding.analysis, len(order)))
 
 
-def _analyses(material: Material) -> str:
-    shown = "\n".join(f'<section id="{anchor(one.title)}">\n{_finding(one)}\n</section>' for one in analyses(material))
-    return f"{_missing(material)}\n{shown}"
-
-
 def _missing(material: Material) -> str:
     """Which analyses of the catalogue have no finding."""
     there = {*main.TABLES, *(finding.analysis for finding in material.findings)}
@@ -141,16 +126,3 @@ def _missing(material: Material) -> str:
         return ""
     words = f"{MISSING} {'; '.join(absent)}."
     return f'<p class="missing">{inline(words)}</p>'
-
-
-def _finding(finding: Finding) -> str:
-    figures = "\n".join(_figure(figure) for figure in finding.figures)
-    head = f'<h3 class="finding">{inline(finding.title)}</h3>'
-    return "\n".join((head, paragraphs(finding.text), figures, _tables(finding.sections)))
-
-
-def _figure(figure: Figure) -> str:
-    title = f"<strong>{inline(figure.title)}.</strong> " if figure.title else ""
-    panels = "\n".join(panel_svgs(figure))
-    caption = f"<figcaption>{title}{inline(figure.caption)}</figcaption>"
-    return f'<figure id="{anchor(figure.name)}">\n<div class="panels">{panels}</div>\n{caption}\n</figure>'
