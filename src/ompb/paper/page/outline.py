@@ -68,9 +68,12 @@ def _in_pairs(drawn: Figure) -> bool:
 
 
 def contents(parts: Iterable[Entry]) -> str:
-    """Links to everything that has a name, in the order of the page."""
-    return f"""<nav id="contents" aria-label="Contents"><details open><summary>Contents</summary>
-{_listed(tuple(parts))}</details></nav>"""
+    """Links to the parts of the page and, once it is unfolded, to everything that has a name, in their order."""
+    found = tuple(parts)
+    line = " · ".join(f'<a href="#{entry.name}">{inline(entry.title)}</a>' for entry in found)
+    return f"""<nav id="contents" aria-label="Contents"><p>{line}</p>
+<details><summary>Every table</summary>
+{_listed(found)}</details></nav>"""
 
 
 def _listed(entries: Sequence[Entry]) -> str:

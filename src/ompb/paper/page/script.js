@@ -149,4 +149,3 @@ for (const table of document.querySelectorAll("table.sortable")) {
   watchEdges(table);
 }
 addThemeButton();
-if (window.matchMedia("(max-width: 40rem)").matches) document.querySelector("#contents details").open = false;
