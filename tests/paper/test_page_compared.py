@@ -141,6 +141,14 @@ def test_methods_are_ranked_by_the_cells_they_have() -> None:
     )
 
 
+def test_an_error_is_relative_to_the_network_that_it_stands_on() -> None:
+    """0.6 of a bare 0.8: better by a quarter, though the bare network of the place has 0.5."""
+    elsewhere = result("elf", 0.6, metrics={"bare_mae": 0.8})
+    lines = {words[0]: words[1:] for words in ranking(grid(result("original", 0.5), elsewhere), "all").lines}
+    assert lines["elf"][2:4] == ("0.750", "0.750")
+    assert lines["elf"][5] == "0 of 1"
+
+
 def test_coverage_goes_from_the_worst_cell_to_the_best() -> None:
     inside = [{"coverage80": 0.7, "coverage95": 0.9}, {"coverage80": 0.8, "coverage95": 1.0}]
     made = grid(*(result("ompb", 1.0, seed=seed, metrics=metrics) for seed, metrics in enumerate(inside)))

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
+from ompb.bench.store import BARE
 from ompb.paper.grid import OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
 from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
 
@@ -16,7 +17,21 @@ HARM = 1.01  # times the error of the bare backbone
 DIVERGED = 100.0  # times it: what is no forecast any more
 LOST = 1.005  # times the error of another method, or more: what counts as losing to it
 NAMED = 2  # methods beside the best one that a loss names
-Errors: TypeAlias = Mapping[str, float]  # MAE by method, of one place and seed
+
+
+class Scored(NamedTuple):
+    """The MAE of a cell, and that of the network it stands on."""
+
+    mae: float
+    bare: float
+
+    @property
+    def ratio(self) -> float:
+        """The first relative to the second."""
+        return self.mae / self.bare
+
+
+Errors: TypeAlias = Mapping[str, Scored]  # by method, of one place and seed
 
 
 def against_each_kind(grid: Grid) -> Section:
@@ -117,8 +132,8 @@ def ranking(grid: Grid, title: str) -> Section:
         notes=(
             "At each place and with each seed the methods that have run are ranked by MAE; errors within "
             f"{SAME:.2%} tie. Cells are runs of a method: one place, one seed. Rank is the mean share of the other "
-            "methods that are better: 0 is best. MAE / bare is the error relative to the bare backbone, in a method's "
-            f"median cell and in its worst, beside the median of `{OMPB}` at the same places and seeds; harm counts "
+            "methods that are better: 0 is best. MAE / bare is the error relative to that of the network it corrects, "
+            f"in a method's median cell and in its worst, beside the median of `{OMPB}` at the same places; harm counts "
             f"cells more than {HARM - 1:.0%} worse than bare, and from {DIVERGED:g} times its error on a cell has "
             "diverged. Where methods have run at other places, difficulty and rivals differ: then the last columns "
             "tell more than the rank.",
@@ -141,19 +156,22 @@ def diverged(grid: Grid, place: Spot, method: str, protocol: str = HONEST) -> se
 
 def _ranked(grid: Grid) -> list[Errors]:
     """Errors by method, of each cell in which the bare backbone and another method that forecasts have run."""
-    cells: dict[tuple[Spot, int], dict[str, float]] = {}
+    cells: dict[tuple[Spot, int], dict[str, Scored]] = {}
     for (place, protocol, method), seeds in grid.cells.items():
         if protocol == HONEST and method not in INTERVALS_ONLY:
+            bare = grid.cells.get((place, HONEST, ORIGINAL), {})
             for seed, metrics in seeds.items():
-                cells.setdefault((place, seed), {})[method] = metrics["mae"]
-    return [errors for errors in cells.values() if ORIGINAL in errors and len(errors) > 1]
+                if seed in bare:  # cells of early versions do not tell their network's error
+                    scored = Scored(metrics["mae"], metrics.get(BARE, bare[seed]["mae"]))
+                    cells.setdefault((place, seed), {})[method] = scored
+    return [errors for errors in cells.values() if len(errors) > 1]
 
 
 def _rank(name: str, errors: Errors) -> float:
     """The share of the other methods of a cell that are better; a tie counts half."""
-    others = [error for other, error in errors.items() if other != name]
-    tied = sum(_tie(error, errors[name]) for error in others)
-    ahead = sum(error < errors[name] and not _tie(error, errors[name]) for error in others)
+    mine, others = errors[name].mae, [error.mae for other, error in errors.items() if other != name]
+    tied = sum(_tie(error, mine) for error in others)
+    ahead = sum(error < mine and not _tie(error, mine) for error in others)
     return (ahead + tied / 2) / len(others)
 
 
@@ -163,11 +181,11 @@ def _tie(one: float, other: float) -> bool:
 
 def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     """How a method compares with the bare backbone, and with ours where both have run."""
-    ratios = [errors[name] / errors[ORIGINAL] for errors in cells]
+    ratios = [errors[name].ratio for errors in cells]
     harmed = sum(ratio > HARM for ratio in ratios)
     both = [errors for errors in cells if OMPB in errors and name != OMPB]
-    ours = statistics.median(errors[OMPB] / errors[ORIGINAL] for errors in both) if both else None
-    won = sum(errors[OMPB] < errors[name] for errors in both)
+    ours = statistics.median(errors[OMPB].ratio for errors in both) if both else None
+    won = sum(errors[OMPB].mae < errors[name].mae for errors in both)
     return (
         f"{statistics.median(ratios):.3f}",
         f"{max(ratios):.3f}" if max(ratios) < DIVERGED else "diverged",
