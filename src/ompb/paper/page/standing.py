@@ -133,7 +133,7 @@ def ranking(grid: Grid, title: str) -> Section:
             "At each place and with each seed the methods that have run are ranked by MAE; errors within "
             f"{SAME:.2%} tie. Cells are runs of a method: one place, one seed. Rank is the mean share of the other "
             "methods that are better: 0 is best. MAE / bare is the error relative to that of the network it corrects, "
-            f"in a method's median cell and in its worst, beside the median of `{OMPB}` at the same places; harm counts "
+            f"in a method's median cell and its worst, beside the median of `{OMPB}` at the same places; harm counts "
             f"cells more than {HARM - 1:.0%} worse than bare, and from {DIVERGED:g} times its error on a cell has "
             "diverged. Where methods have run at other places, difficulty and rivals differ: then the last columns "
             "tell more than the rank.",
