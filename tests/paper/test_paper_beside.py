@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from made_up import line, result
 
-from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
+from ompb.paper.beside import GROUPS, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
 from ompb.paper.printed import Number
 from ompb.paper.tally import Duel, duel_sentences, made_from, missing
@@ -18,23 +18,46 @@ def entry(method: str, protocol: str = "honest", spot: Spot = HERE, **printed: N
     return Entry((method,), place(method, protocol, spot), printed)
 
 
-def test_means_are_over_the_seeds_that_all_of_a_block_have() -> None:
-    """Seeds 0 and 2 are common: (0.2 + 0.6) / 2 = 0.4; the spread is that of 0.2, 0.4, 0.6: 0.2."""
-    results = [result("ompb", value, seed=seed) for seed, value in enumerate((0.2, 0.4, 0.6))]
-    results += [result("original", 0.5, seed=seed) for seed in (0, 2)]
-    section = compare("", ("method",), [[entry("ompb"), entry("original"), entry("never")]], Measured.of(results))
-    assert line(section, "ompb")[0] == "0.4000 ± 0.2000"
-    assert line(section, "original")[:2] == ("0.5000 ± 0.0000", "0.2500 ± 0.0000")
-    assert line(section, "ompb")[-2:] == ("100", "0 2")
-    assert [words[0] for words in section.lines] == ["ompb", "original"]
+def test_means_and_spreads_are_over_the_seeds_of_a_group() -> None:
+    """Seeds 0 and 2 are common: (0.2 + 0.8) / 2 = 0.5, and a standard deviation of 0.6 / sqrt(2)."""
+    results = [result("ompb", value, seed=seed) for seed, value in enumerate((0.2, 0.2, 0.8))]
+    results += [result("copy", 0.5, seed=seed) for seed in (0, 2)]
+    section = compare("", ("method",), [[entry("copy"), entry("ompb"), entry("never")]], Measured.of(results))
+    whole, copied, again = section.lines
+    assert (whole[:2], whole[-2:]) == (("ompb", "0.4000 ± 0.3464"), ("100", "0 1 2"))
+    assert (copied[0], copied[1], copied[-1]) == ("copy", "0.5000 ± 0.0000", "0 2")
+    assert (again[0], again[1], again[-1]) == ("ompb", "0.5000 ± 0.4243", "0 2")
+    assert GROUPS in section.notes
+    assert Duel.of(Measured.of(results), ("honest", "ompb"), ("honest", "copy")).ratios == (1.0,)  # as the table has it
 
 
-def test_blocks_do_not_share_seeds_and_nothing_in_common_is_nothing() -> None:
+def test_one_method_with_a_single_seed_does_not_take_the_seeds_of_the_others() -> None:
+    """The line that stands again leaves the paper's number where it stood first."""
+    results = [result(name, 0.5, seed=seed) for name in ("original", "ompb", "bias") for seed in range(3)]
+    block = [entry("original", mae=Number("0.25")), entry("bias"), entry("ompb"), entry("solid", mae=Number("0.4"))]
+    section = compare("", ("method",), [block], Measured.of([*results, result("solid", 0.2)]))
+    assert [(words[0], words[-1]) for words in section.lines] == [
+        ("original", "0 1 2"), ("bias", "0 1 2"), ("ompb", "0 1 2"), ("original", "0"), ("ompb", "0"), ("solid", "0"),
+    ]  # fmt: skip
+    assert section.lines[0][1:4] == ("0.5000 ± 0.0000", "0.25", "2.000")
+    assert section.lines[3][1:4] == ("0.5000", "", "")
+    assert section.lines[5][1:4] == ("0.2000", "0.4", "0.500")
+
+
+def test_blocks_do_not_share_seeds_and_nothing_in_common_is_two_groups() -> None:
     results = [result("ompb", 0.2, seed=1), result("copy", 0.3, seed=0)]
     apart = compare("", ("method",), [[entry("ompb")], [entry("copy")]], Measured.of(results))
-    assert (line(apart, "ompb")[0], line(apart, "copy")[0]) == ("0.2000", "0.3000")
+    assert GROUPS not in apart.notes
     together = compare("", ("method",), [[entry("ompb"), entry("copy")]], Measured.of(results))
-    assert (line(together, "ompb")[0], line(together, "copy")[0]) == ("", "")
+    for section in (apart, together):
+        assert [line(section, name)[0::3] for name in ("ompb", "copy")] == [("0.2000", "1"), ("0.3000", "0")]
+
+
+def test_a_line_that_lacks_a_metric_of_one_seed_is_blank_there() -> None:
+    results = [result("ompb", 0.2, metrics={"crps": 0.1}), result("ompb", 0.4, seed=1)]
+    metrics = {"mae": "MAE", "crps": "CRPS"}
+    section = compare("", ("method",), [[entry("ompb")]], Measured.of(results), metrics=metrics)
+    assert line(section, "ompb") == ("0.3000 ± 0.1414", "", "100", "0 1")
 
 
 def test_the_papers_numbers_and_their_doubts() -> None:

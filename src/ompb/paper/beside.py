@@ -5,22 +5,25 @@ from __future__ import annotations
 import itertools
 import statistics
 import string
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import ONE_STEP, Clock
 from ompb.bench.store import WINDOWS, Cell, Result
-from ompb.paper.grid import PAPERS_DATA, Spot, paper_dataset
+from ompb.paper.grid import OMPB, ORIGINAL, PAPERS_DATA, PRESET, Spot, paper_dataset
+from ompb.paper.groups import Group, groups
 from ompb.paper.printed import Number
 
 Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
-ALL_SEEDS = (
-    "Numbers are means over the seeds in the last column, which all methods of a block have run with; behind ± is the "
-    "standard deviation over all seeds of that method. n counts forecasts."
+ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seeds are held against
+SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
+GROUPS = (
+    "Methods are compared on the same seeds: first those that have run with the most, then the others, beside which "
+    f"{', '.join(f'`{name}`' for name in ANCHORS)} stand again on these fewer seeds, without the paper's numbers."
 )
 PAPERS = f"The paper's numbers are of the {ONE_STEP} protocol, it says nothing of seeds; ratio is ours to the paper's."
 
@@ -68,18 +71,18 @@ class Measured:
         there = [set(self.results[place]) for place in places if place in self.results]
         return tuple(sorted(set.intersection(*there))) if there else ()
 
-    def mean(self, place: Place, metric: str, seeds: Iterable[int]) -> float | None:
+    def mean(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
         """Over these seeds; None if the place has not run with all of them, or has no such metric."""
         found = self.results.get(place, {})
         values = [found[seed].metrics.get(metric) for seed in seeds if seed in found]
         known = [value for value in values if value is not None]
-        return statistics.fmean(known) if known and len(known) == len(list(seeds)) else None
+        return statistics.fmean(known) if known and len(known) == len(seeds) else None
 
-    def spread(self, place: Place, metric: str) -> float | None:
-        """Standard deviation over all seeds; None for fewer than two."""
-        found = self.results.get(place, {}).values()
-        values = [result.metrics[metric] for result in found if metric in result.metrics]
-        return statistics.stdev(values) if len(values) > 1 else None
+    def spread(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
+        """Standard deviation over these seeds; None for fewer than two, and where there is no mean over them."""
+        if len(seeds) < 2 or self.mean(place, metric, seeds) is None:
+            return None
+        return statistics.stdev(self.results[place][seed].metrics[metric] for seed in seeds)
 
     def windows(self, place: Place) -> str:
         """How many forecasts were scored; empty if none was, or nobody knows."""
@@ -149,27 +152,41 @@ def compare(
     entries = list(itertools.chain.from_iterable(kept))
     beside = any(entry.printed for entry in entries)
     doubts = Doubts()
-    lines = []
-    for block in kept:
-        seeds = measured.common_seeds(entry.place for entry in block)
-        lines += [_line(entry, measured, seeds, metrics, doubts if beside else None) for entry in block]
+    grouped = [(block, _groups(block, measured)) for block in kept]
+    lines = [
+        _line(entry, measured, group.seeds, metrics, doubts if beside else None)
+        for block, found in grouped
+        for group in found
+        for entry in _members(block, group)
+    ]
     per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
     headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
+    apart = (GROUPS,) if any(len(found) > 1 for _, found in grouped) else ()
     return Section(
         title=title,
-        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *doubts.notes()),
+        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *apart, *doubts.notes()),
         headings=(*keys, *headings, "n", "seeds"),
         lines=tuple(lines),
         keys=len(keys),
     )
 
 
+def _groups(block: Sequence[Entry], measured: Measured) -> list[Group]:
+    anchors = [line for line, entry in enumerate(block) if entry.place.method in ANCHORS]
+    return groups([tuple(measured.results.get(entry.place, ())) for entry in block], anchors)
+
+
+def _members(block: Sequence[Entry], group: Group) -> list[Entry]:
+    """Those of a group; what stands there again leaves the paper's numbers where it stood first."""
+    return [replace(block[line], printed={}) if line in group.again else block[line] for line in group.lines]
+
+
 def _line(
-    entry: Entry, measured: Measured, seeds: Sequence[int], metrics: Iterable[str], doubts: Doubts | None
+    entry: Entry, measured: Measured, seeds: Collection[int], metrics: Iterable[str], doubts: Doubts | None
 ) -> tuple[str, ...]:
     numbers = []
     for metric in metrics:
-        mean, spread = measured.mean(entry.place, metric, seeds), measured.spread(entry.place, metric)
+        mean, spread = measured.mean(entry.place, metric, seeds), measured.spread(entry.place, metric, seeds)
         numbers.append(shown(mean, spread))
         if doubts is not None:
             theirs = entry.printed.get(metric)
@@ -206,7 +223,7 @@ def _protocol_notes(entries: Iterable[Entry]) -> list[str]:
 
 
 def _data_notes(entries: Sequence[Entry], measured: Measured, beside: bool) -> list[str]:
-    notes = [ALL_SEEDS] if any(entry.place in measured.results for entry in entries) else []
+    notes = [SEEDS] if any(entry.place in measured.results for entry in entries) else []
     if beside:
         notes.append(PAPERS)
     strangers = sorted({entry.place.spot.dataset for entry in entries if entry.printed and not entry.is_papers_data})
