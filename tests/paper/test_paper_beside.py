@@ -71,6 +71,20 @@ def test_the_papers_numbers_and_their_doubts() -> None:
     assert section.notes[-1] == "[a] It is odd."
 
 
+def test_what_is_no_forecast_any_more_is_said_in_a_word() -> None:
+    """The bare backbone's MAE is the mean of 0.1 and 0.3: the line is at 20."""
+    results = [result("original", value, seed=seed) for seed, value in enumerate((0.1, 0.3))]
+    results += [result("solid", 20.1), result("gd", 19.9), result("copy", 21.0, protocol="delay=12")]
+    block = [entry(name, mae=Number("0.5")) for name in ("original", "solid", "gd")]
+    section = compare("", ("method",), [[*block, entry("copy", "delay=12")]], Measured.of(results))
+    assert line(section, "solid")[:6] == ("diverged", "0.5", "", "diverged", "", "")
+    assert line(section, "copy")[:6] == ("diverged", "", "", "diverged", "", "")  # held against the honest one
+    assert line(section, "gd")[:3] == ("19.9000", "0.5", "39.800")
+    assert "Diverged: an MAE of more than 100 times the bare backbone's." in section.notes
+    alone = compare("", ("method",), [[entry("solid")]], Measured.of([result("solid", 1e9)]))
+    assert line(alone, "solid")[0] == "1000000000.0000"  # nothing to hold it against
+
+
 def test_letters_go_on_after_z() -> None:
     doubts = Doubts()
     shown = [doubts.shown(Number("1", str(place))) for place in range(28)]

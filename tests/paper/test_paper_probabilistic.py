@@ -28,13 +28,13 @@ def test_every_score_of_every_method() -> None:
 
 
 def test_beside_the_paper_at_every_horizon() -> None:
-    """Seeds are averaged: (0.2 + 0.4) / 2. The paper's Winkler score does not exist; its widths never move."""
+    """Seeds are averaged: (0.2 + 0.4) / 2 and 0.2 / sqrt(2). The paper has no Winkler score; its widths never move."""
     results = [law("ompb-paper", 0.2, protocol="one-step"), law("ompb-paper", 0.4, protocol="one-step", seed=1)]
     results.append(law("ompb-paper", 0.5, protocol="one-step", horizon=96))
     beside = probabilistic.reduce(runs(results), Scope()).sections[1]
     assert beside.headings[4:] == ("ours, 24 rows", "ours, 96 rows", "paper")
     crps = line(beside, "tcn", "id", "ompb-paper", "CRPS")
-    assert crps == ("0.3000", "0.5000", "0.3690")
+    assert crps == ("0.3000 ± 0.1414", "0.5000", "0.3690")
     assert line(beside, "tcn", "id", "ompb-paper", "80% width")[2] == "1.4114 [b]"
     assert not any("Winkler" in words[3] for words in beside.lines)
     assert probabilistic.NO_HORIZON in beside.notes

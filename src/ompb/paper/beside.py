@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ompb.bench.findings import Section
-from ompb.bench.protocols import ONE_STEP, Clock
+from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import WINDOWS, Cell, Result
 from ompb.paper.grid import OMPB, ORIGINAL, PAPERS_DATA, PRESET, Spot, paper_dataset
 from ompb.paper.groups import Group, groups
@@ -20,6 +20,8 @@ Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
 ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seeds are held against
+DIVERGED, NO_FORECAST = 100.0, "diverged"  # an MAE of so many times the bare backbone's, and what tables say of it
+BROKEN = f"Diverged: an MAE of more than {DIVERGED:.0f} times the bare backbone's."
 SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
 GROUPS = (
     "Methods are compared on the same seeds: first those that have run with the most, then the others, beside which "
@@ -83,6 +85,31 @@ class Measured:
         if len(seeds) < 2 or self.mean(place, metric, seeds) is None:
             return None
         return statistics.stdev(self.results[place][seed].metrics[metric] for seed in seeds)
+
+    def has_diverged(self, place: Place, seeds: Collection[int]) -> bool:
+        """Whether the errors over these seeds are no forecast's any more."""
+        error, bare = self.mean(place, "mae", seeds), self._bare(place)
+        return error is not None and bare is not None and error > DIVERGED * bare
+
+    def _bare(self, place: Place) -> float | None:
+        """MAE of the bare backbone there, with any seeds; that under the honest protocol if there is no other."""
+        for protocol in (place.protocol, HONEST):
+            found = self.results.get(Place(place.spot, protocol, ORIGINAL))
+            if found:
+                return statistics.fmean(result.metrics["mae"] for result in found.values())
+        return None
+
+    def words(self, place: Place, metric: str, seeds: Collection[int]) -> str:
+        """A mean and its spread as tables have them, blank if there is no mean."""
+        if self.has_diverged(place, seeds):
+            return NO_FORECAST
+        return shown(self.mean(place, metric, seeds), self.spread(place, metric, seeds))
+
+    def ratio(self, place: Place, metric: str, seeds: Collection[int], theirs: Number | None) -> str:
+        """Of a mean to the paper's number; blank on data that are not the paper's, and for what is no forecast."""
+        if place.spot.dataset not in PAPERS_DATA or self.has_diverged(place, seeds):
+            return ""
+        return ratio(self.mean(place, metric, seeds), theirs)
 
     def windows(self, place: Place) -> str:
         """How many forecasts were scored; empty if none was, or nobody knows."""
@@ -161,10 +188,11 @@ def compare(
     ]
     per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
     headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
-    apart = (GROUPS,) if any(len(found) > 1 for _, found in grouped) else ()
+    said = [GROUPS] if any(len(found) > 1 for _, found in grouped) else []
+    said += [BROKEN] if any(NO_FORECAST in line for line in lines) else []
     return Section(
         title=title,
-        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *apart, *doubts.notes()),
+        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *said, *doubts.notes()),
         headings=(*keys, *headings, "n", "seeds"),
         lines=tuple(lines),
         keys=len(keys),
@@ -186,11 +214,10 @@ def _line(
 ) -> tuple[str, ...]:
     numbers = []
     for metric in metrics:
-        mean, spread = measured.mean(entry.place, metric, seeds), measured.spread(entry.place, metric, seeds)
-        numbers.append(shown(mean, spread))
+        numbers.append(measured.words(entry.place, metric, seeds))
         if doubts is not None:
             theirs = entry.printed.get(metric)
-            numbers += [doubts.shown(theirs), ratio(mean, theirs) if entry.is_papers_data else ""]
+            numbers += [doubts.shown(theirs), measured.ratio(entry.place, metric, seeds, theirs)]
     ran = entry.place in measured.results
     return (*entry.keys, *numbers, measured.windows(entry.place), " ".join(map(str, seeds)) if ran else "")
 

@@ -10,7 +10,7 @@ from ompb.bench.protocols import HONEST
 from ompb.bench.store import Cell, Result
 from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
+from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import (
     OMPB,
     PRESET,
@@ -35,6 +35,7 @@ LAW = (
     f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and "
     "`dtaci` bring their own."
 )
+OWN_SEEDS = "Ours are means over all seeds of a method, behind ± their standard deviation."
 NO_HORIZON = "The paper does not say for which horizon its numbers are, so there is no ratio."
 
 
@@ -110,14 +111,14 @@ def _beside_paper(protocol: str, measured: Measured, results: Iterable[Result]) 
                 lines.append((backbone, split, method, words, *ours, doubts.shown(numbers[key])))
     return Section(
         title=f"Laws on ETTh beside the paper's, protocol {protocol}",
-        notes=(NO_HORIZON, "Ours are means over all seeds of a method.", *doubts.notes()),
+        notes=(NO_HORIZON, OWN_SEEDS, *doubts.notes()),
         headings=("backbone", "split", "method", "score", *(f"ours, {horizon} rows" for horizon in horizons), "paper"),
         lines=tuple(lines),
     )
 
 
 def _over_own_seeds(place: Place, metric: str, measured: Measured) -> str:
-    return shown(measured.mean(place, metric, sorted(measured.results.get(place, {}))))
+    return measured.words(place, metric, sorted(measured.results.get(place, ())))
 
 
 def _text(measured: Measured) -> str:
