@@ -1,6 +1,8 @@
+from typing import Any
+
 from made_up import line, result, runs
 
-from ompb.bench.store import Result
+from ompb.bench.store import Cell, Result
 from ompb.paper import epochs
 from ompb.paper.analysis import Scope
 
@@ -9,6 +11,10 @@ QUICK = Scope(quick=True)
 
 def bare(length: str, mae: float, split: str = "id", **facts: int) -> Result:
     return result("original", mae, backbone=f"tcn@{length}", split=split, facts=facts)
+
+
+def _where(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in ("dataset", "backbone", "horizon", "split", "protocol", "seed")}
 
 
 RESULTS = [
@@ -31,6 +37,14 @@ def test_epochs_beside_the_papers() -> None:
     assert (ours, paper, ratio) == ("0.4000", "0.4588", "0.872")
     assert line(section, "tcn", "24", "id", "original", "val")[:2] == ("0.3000", "")
     assert any(note.startswith("Missing: ") for note in section.notes)
+
+
+def test_what_is_missing_of_one_data_set_is_not_said_of_another() -> None:
+    there = [result(one.method, 0.5, **_where(one)) for one in epochs.wanted(Scope()) if one.dataset == "etth"]
+    finding = epochs.reduce(runs([*there, result("original", 0.5, dataset="ili", backbone="tcn@5")]), Scope())
+    notes = {section.title: section.notes for section in finding.sections}
+    assert not any(note.startswith("Missing: ") for note in notes["Epochs: etth"])
+    assert any(note.startswith("Missing: ") for note in notes["Epochs: ili"])
 
 
 def test_wins_are_counted_over_splits_and_errors() -> None:

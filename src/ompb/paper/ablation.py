@@ -11,11 +11,11 @@ w/o online  no steps                 the head stays as the source left it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from ompb.bench.findings import Finding, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
-from ompb.bench.store import Cell
+from ompb.bench.store import Cell, Result
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Entry, Measured, Place, compare
@@ -58,7 +58,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     measured = Measured.of(results)
     parts = ((PRESET, PAPERS, ONE_STEP), (PRESET, PAPERS, HONEST), (OMPB, OURS, HONEST))
     sections = [
-        _section(f"{method}, protocol {protocol}", variants, protocol, measured, notes_on(asked, results))
+        _section(method, variants, protocol, measured, _lacking(asked, results, variants, protocol))
         for method, variants, protocol in parts
     ]
     text = " ".join(
@@ -75,7 +75,16 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     )
 
 
-def _section(title: str, variants: dict[str, str], protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
+def _lacking(
+    asked: Sequence[Cell], results: Iterable[Result], variants: Mapping[str, str], protocol: str
+) -> tuple[str, ...]:
+    others = {*PAPERS.values(), *OURS.values()} - set(variants.values())
+    return notes_on([cell for cell in asked if cell.method not in others], results, protocol=protocol)
+
+
+def _section(
+    method: str, variants: Mapping[str, str], protocol: str, measured: Measured, notes: Iterable[str]
+) -> Section:
     numbers = printed.accuracy(TABLE)
     places = sorted({place.spot for place in measured.results if place.protocol == protocol})
     blocks = []
@@ -86,7 +95,8 @@ def _section(title: str, variants: dict[str, str], protocol: str, measured: Meas
         ]
         bare = [Entry((*_keys(spot), name), Place(spot, protocol, name)) for name in references(spot.dataset)]
         blocks.append(entries + bare)
-    return compare(f"Ablation: {title}", ("data", "backbone", "split", "variant"), blocks, measured, notes)
+    title = f"Ablation: {method}, protocol {protocol}"
+    return compare(title, ("data", "backbone", "split", "variant"), blocks, measured, notes)
 
 
 def _keys(spot: Spot) -> tuple[str, str, str]:

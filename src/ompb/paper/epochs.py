@@ -57,14 +57,13 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     measured = Measured.of(results)
-    notes = notes_on(asked, results)
     where = [spot for spot in spots(scope, SHORT) if _has_any(spot, measured)]
     datasets = list(dict.fromkeys(spot.dataset for spot in where))
     wins = {dataset: _wins([spot for spot in where if spot.dataset == dataset], measured) for dataset in datasets}
     chosen = {dataset: _chosen(counts, backbones(scope)) for dataset, counts in wins.items()}
     sections = [
-        *(_by_dataset(dataset, [spot for spot in where if spot.dataset == dataset], measured, notes)
-          for dataset in datasets),
+        *(_by_dataset(dataset, [spot for spot in where if spot.dataset == dataset], measured,
+                      notes_on(asked, results, dataset=dataset)) for dataset in datasets),
         _summary(wins, chosen),
         _two_choices(where, chosen, measured),
     ]  # fmt: skip

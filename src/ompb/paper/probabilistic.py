@@ -49,11 +49,13 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = [result for result in runs.results if _is_here(result)]
     measured = Measured.of(results)
-    notes = notes_on(asked, results)
     sections = [
         section
         for protocol in PROTOCOLS
-        for section in (_scores(protocol, measured, notes), _beside_paper(protocol, measured, results))
+        for section in (
+            _scores(protocol, measured, notes_on(asked, results, protocol=protocol)),
+            _beside_paper(protocol, measured, results),
+        )
     ]
     return Finding(
         analysis=NAME,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,10 +119,13 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     """A section for each sweep and side, the references, and curves of errors, certificate and time."""
     asked = wanted(scope)
     results = runs.found(asked)
-    spot, notes = spot_of(scope), notes_on(asked, results)
+    spot = spot_of(scope)
     read = {result.cell: _read(result, runs.costs) for result in results}
-    further = {SWEEPS[0].table: notes, DRAWS.table: runs.costs.notes()}
-    sections = [_section(sweep, spot, read, further.get(sweep.table, ())) for sweep in SWEEPS]
+    further = {DRAWS.table: runs.costs.notes()}
+    sections = [
+        _section(sweep, spot, read, (*_lacking(sweep, asked, results), *further.get(sweep.table, ())))
+        for sweep in SWEEPS
+    ]
     measured = Measured.of(results)
     bare = [
         [Entry((name, protocol), Place(spot, protocol, name)) for name in references("etth")] for protocol in PROTOCOLS
@@ -150,6 +153,11 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
         figures=(figure,) if figure.panels else (),
         made_from=made_from(results),
     )
+
+
+def _lacking(sweep: Sweep, asked: Sequence[Cell], results: Iterable[Result]) -> tuple[str, ...]:
+    names = {name for method in (PRESET, OMPB) for name in sweep.names(method).values()}
+    return notes_on([cell for cell in asked if cell.method in names], results)
 
 
 def _read(result: Result, costs: Costs) -> dict[str, float]:
