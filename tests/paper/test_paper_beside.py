@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from made_up import line, result
 
-from ompb.paper.beside import GROUPS, Doubts, Entry, Measured, Place, compare
+from ompb.paper.beside import GROUPS, HINT, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
 from ompb.paper.printed import Number
 from ompb.paper.tally import Duel, duel_sentences, made_from, missing
@@ -106,6 +106,25 @@ def test_leaks_are_named_once_for_each_delay() -> None:
     section = compare("", ("method",), [[entry("copy", protocol) for protocol in protocols]], measured)
     leaks = [note for note in section.notes if note.startswith("LEAKS")]
     assert leaks == [f"LEAKS: a delay of {d} shows a method H-{d} of the H rows it is scored on." for d in (1, 12)]
+
+
+def test_a_leak_that_is_not_everywhere_says_where() -> None:
+    """A delay of 48 is shorter than 96 rows and as long as 48."""
+    results = [result("copy", 0.5, protocol="delay=48", dataset=data, horizon=horizon)
+               for data, horizon in (("ili", 48), ("etth", 96))]  # fmt: skip
+    block = [Entry((), Place.of(found.cell)) for found in results]
+    notes = compare("", (), [block], Measured.of(results)).notes
+    assert notes[0] == "LEAKS: a delay of 48 shows a method H-48 of the H rows it is scored on: etth at H = 96."
+
+
+def test_the_rows_of_ili_are_a_guess() -> None:
+    for data, is_said in (("ili", True), ("etth", False)):
+        spot = Spot(data, "tcn", 24, "id")
+        block = [entry("ompb", spot=spot, mae=Number("0.25"))]
+        section = compare("", ("method",), [block], Measured.of([result("ompb", 0.5, dataset=data)]))
+        assert (HINT in section.notes) == is_said
+    alone = compare("", ("method",), [[entry("ompb", spot=spot)]], Measured.of([result("ompb", 0.5, dataset="ili")]))
+    assert HINT not in alone.notes  # no number of the paper's beside it
 
 
 def test_duels_are_over_places_both_have_and_their_common_seeds() -> None:

@@ -20,6 +20,8 @@ Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
 ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seeds are held against
+GUESSED = ("ili",)  # the paper's data, but nobody knows which of their rows
+HINT = "Which rows of ili the paper has is not known exactly: what stands beside its numbers there is a hint."
 DIVERGED, NO_FORECAST = 100.0, "diverged"  # an MAE of so many times the bare backbone's, and what tables say of it
 BROKEN = f"Diverged: an MAE of more than {DIVERGED:.0f} times the bare backbone's."
 SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
@@ -151,11 +153,6 @@ class Entry:
     place: Place
     printed: Mapping[str, Number] = field(default_factory=dict)
 
-    @property
-    def is_papers_data(self) -> bool:
-        """Whether the paper's numbers are of the same data."""
-        return self.place.spot.dataset in PAPERS_DATA
-
 
 def compare(
     title: str,
@@ -225,12 +222,12 @@ def _line(
 def shown(mean: float | None, spread: float | None = None, digits: int = 4) -> str:
     """A number as tables have it, blank if there is none.
 
-    >>> shown(0.5, 0.01), shown(None)
-    ('0.5000 ± 0.0100', '')
+    >>> shown(0.5, 0.01), shown(None), shown(-0.00001)  # and none is -0
+    ('0.5000 ± 0.0100', '', '0.0000')
     """
     if mean is None:
         return ""
-    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+    return f"{mean:z.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
 
 
 def ratio(ours: float | None, printed: Number | None) -> str:
@@ -243,16 +240,29 @@ def ratio(ours: float | None, printed: Number | None) -> str:
 
 
 def _protocol_notes(entries: Iterable[Entry]) -> list[str]:
-    """What a protocol that leaks shows too early."""
-    clocks = {Clock(entry.place.protocol, entry.place.spot.horizon) for entry in entries}
-    delays = sorted({clock.delay for clock in clocks if clock.leaks and clock.delay is not None})
-    return [f"LEAKS: a delay of {delay} shows a method H-{delay} of the H rows it is scored on." for delay in delays]
+    """What a protocol that leaks shows too early, and where it does if not everywhere."""
+    everywhere, leaks = set[tuple[str, int]](), dict[int, set[tuple[str, int]]]()
+    for entry in entries:
+        spot = entry.place.spot
+        clock = Clock(entry.place.protocol, spot.horizon)
+        everywhere.add((spot.dataset, spot.horizon))
+        if clock.leaks and clock.delay is not None:
+            leaks.setdefault(clock.delay, set()).add((spot.dataset, spot.horizon))
+    return [_leak(delay, sorted(leaks[delay] if leaks[delay] < everywhere else ())) for delay in sorted(leaks)]
+
+
+def _leak(delay: int, where: Iterable[tuple[str, int]]) -> str:
+    named = ", ".join(f"{dataset} at H = {horizon}" for dataset, horizon in where)
+    scored = "the H rows it is scored on" + (f": {named}" if named else "")
+    return f"LEAKS: a delay of {delay} shows a method H-{delay} of {scored}."
 
 
 def _data_notes(entries: Sequence[Entry], measured: Measured, beside: bool) -> list[str]:
     notes = [SEEDS] if any(entry.place in measured.results for entry in entries) else []
     if beside:
         notes.append(PAPERS)
-    strangers = sorted({entry.place.spot.dataset for entry in entries if entry.printed and not entry.is_papers_data})
+    names = sorted({entry.place.spot.dataset for entry in entries if entry.printed})
+    strangers = [name for name in names if name not in PAPERS_DATA]
+    notes += [HINT] if set(names) & set(GUESSED) else []
     notes += [f"{name} is not the paper's {paper_dataset(name)}, so there is no ratio." for name in strangers]
     return notes

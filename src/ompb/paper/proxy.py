@@ -12,7 +12,7 @@ from itertools import product
 from ompb.bench.findings import Finding, Section
 from ompb.bench.store import Cell
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.beside import Doubts
+from ompb.paper.beside import HINT, Doubts
 from ompb.paper.decomposition import Decomposition
 from ompb.paper.grid import OMPB, STAND_IN, Spot, paper_backbone, paper_dataset, with_options
 from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
@@ -127,6 +127,7 @@ def _beside_paper(where: list[Spot], parts: Mapping[Cell, Decomposition]) -> Sec
             "The full bound contains the mismatch that is left over once outcomes are known, so it cannot fail.",
             "The paper does not print its tau_y: a realised risk near 1 means that nearly every loss is clipped.",
             "Its martingale bound stands beside ours by Freedman's inequality and by betting.",
+            HINT,
             NOT_PAPERS,
             *doubts.notes(),
         ),
