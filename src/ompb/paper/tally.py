@@ -82,9 +82,18 @@ class Duel:
                 ratios.append(ours / theirs)
         return cls(tuple(ratios))
 
+    @property
+    def won(self) -> int:
+        """In how many places the first is better."""
+        return sum(ratio < 1 for ratio in self.ratios)
+
+    @property
+    def median(self) -> float:
+        """Of the ratios; there must be one."""
+        return statistics.median(self.ratios)
+
     def __str__(self) -> str:
-        won = sum(ratio < 1 for ratio in self.ratios)
-        return f"in {won} of {len(self.ratios)} places (median ratio {statistics.median(self.ratios):.3f})"
+        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f})"
 
 
 def duel_sentences(
