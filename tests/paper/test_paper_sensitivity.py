@@ -65,9 +65,9 @@ def test_sweeps_beside_the_papers() -> None:
     _, tau, draws, variance, mode, bare = finding.sections
     assert line(tau, "ompb-paper", "one-step", "1") == (
         *("0.5000", "0.6728 [a]", "0.743", "0.2500", "0.7694 [a]", "0.325"),
-        *("1.5000", "1.4375 [c]", "0.2500", "0.0000 [b]"),
+        *("1.5000", "1.4375 [b]", "0.2500", "0.0000 [c]"),
     )
-    assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375")
+    assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375 [b]")
     assert line(tau, "ompb", "honest", "3 (default)")[:2] == ("0.3000", "")
     assert line(draws, "ompb-paper", "one-step", "2")[-2:] == ("50.00", "102.15")
     assert line(draws, "ompb-paper", "one-step", "5 (default)")[-2:] == ("10.00", "")
