@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from made_up import line, result
 
-from ompb.paper.beside import GROUPS, HINT, Doubts, Entry, Measured, Place, compare
+from ompb.paper.beside import BROKEN, GROUPS, HINT, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
 from ompb.paper.printed import Number
 from ompb.paper.tally import Duel, duel_sentences, made_from, missing
@@ -72,15 +72,17 @@ def test_the_papers_numbers_and_their_doubts() -> None:
 
 
 def test_what_is_no_forecast_any_more_is_said_in_a_word() -> None:
-    """The bare backbone's MAE is the mean of 0.1 and 0.3: the line is at 20."""
-    results = [result("original", value, seed=seed) for seed, value in enumerate((0.1, 0.3))]
-    results += [result("solid", 20.1), result("gd", 19.9), result("copy", 21.0, protocol="delay=12")]
-    block = [entry(name, mae=Number("0.5")) for name in ("original", "solid", "gd")]
+    """The bare backbone's MAE is 0.25 with the first seed and 1 with the other: the lines are at 25 and 100."""
+    results = [result("original", value, seed=seed) for seed, value in enumerate((0.25, 1.0))]
+    results += [result("solid", 25.0), result("gd", 19.9), result("copy", 26.0, protocol="delay=12")]
+    results += [result("er", value, seed=seed) for seed, value in enumerate((0.2, 101.0))]
+    block = [entry(name, mae=Number("0.5")) for name in ("original", "solid", "gd", "er")]
     section = compare("", ("method",), [[*block, entry("copy", "delay=12")]], Measured.of(results))
     assert line(section, "solid")[:6] == ("diverged", "0.5", "", "diverged", "", "")
     assert line(section, "copy")[:6] == ("diverged", "", "", "diverged", "", "")  # held against the honest one
     assert line(section, "gd")[:3] == ("19.9000", "0.5", "39.800")
-    assert "Diverged: an MAE of more than 100 times the bare backbone's." in section.notes
+    assert line(section, "er")[:2] == ("diverged", "0.5")  # of one of its seeds
+    assert BROKEN in section.notes
     alone = compare("", ("method",), [[entry("solid")]], Measured.of([result("solid", 1e9)]))
     assert line(alone, "solid")[0] == "1000000000.0000"  # nothing to hold it against
 
