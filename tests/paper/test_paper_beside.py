@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from made_up import line, result
 
-from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
+from ompb.paper.beside import BROKEN, GROUPS, HINT, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
 from ompb.paper.printed import Number
 from ompb.paper.tally import Duel, duel_sentences, made_from, missing
@@ -18,23 +18,46 @@ def entry(method: str, protocol: str = "honest", spot: Spot = HERE, **printed: N
     return Entry((method,), place(method, protocol, spot), printed)
 
 
-def test_means_are_over_the_seeds_that_all_of_a_block_have() -> None:
-    """Seeds 0 and 2 are common: (0.2 + 0.6) / 2 = 0.4; the spread is that of 0.2, 0.4, 0.6: 0.2."""
-    results = [result("ompb", value, seed=seed) for seed, value in enumerate((0.2, 0.4, 0.6))]
-    results += [result("original", 0.5, seed=seed) for seed in (0, 2)]
-    section = compare("", ("method",), [[entry("ompb"), entry("original"), entry("never")]], Measured.of(results))
-    assert line(section, "ompb")[0] == "0.4000 ± 0.2000"
-    assert line(section, "original")[:2] == ("0.5000 ± 0.0000", "0.2500 ± 0.0000")
-    assert line(section, "ompb")[-2:] == ("100", "0 2")
-    assert [words[0] for words in section.lines] == ["ompb", "original"]
+def test_means_and_spreads_are_over_the_seeds_of_a_group() -> None:
+    """Seeds 0 and 2 are common: (0.2 + 0.8) / 2 = 0.5, and a standard deviation of 0.6 / sqrt(2)."""
+    results = [result("ompb", value, seed=seed) for seed, value in enumerate((0.2, 0.2, 0.8))]
+    results += [result("copy", 0.5, seed=seed) for seed in (0, 2)]
+    section = compare("", ("method",), [[entry("copy"), entry("ompb"), entry("never")]], Measured.of(results))
+    whole, copied, again = section.lines
+    assert (whole[:2], whole[-2:]) == (("ompb", "0.4000 ± 0.3464"), ("100", "0 1 2"))
+    assert (copied[0], copied[1], copied[-1]) == ("copy", "0.5000 ± 0.0000", "0 2")
+    assert (again[0], again[1], again[-1]) == ("ompb", "0.5000 ± 0.4243", "0 2")
+    assert GROUPS in section.notes
+    assert Duel.of(Measured.of(results), ("honest", "ompb"), ("honest", "copy")).ratios == (1.0,)  # as the table has it
 
 
-def test_blocks_do_not_share_seeds_and_nothing_in_common_is_nothing() -> None:
+def test_one_method_with_a_single_seed_does_not_take_the_seeds_of_the_others() -> None:
+    """The line that stands again leaves the paper's number where it stood first."""
+    results = [result(name, 0.5, seed=seed) for name in ("original", "ompb", "bias") for seed in range(3)]
+    block = [entry("original", mae=Number("0.25")), entry("bias"), entry("ompb"), entry("solid", mae=Number("0.4"))]
+    section = compare("", ("method",), [block], Measured.of([*results, result("solid", 0.2)]))
+    assert [(words[0], words[-1]) for words in section.lines] == [
+        ("original", "0 1 2"), ("bias", "0 1 2"), ("ompb", "0 1 2"), ("original", "0"), ("ompb", "0"), ("solid", "0"),
+    ]  # fmt: skip
+    assert section.lines[0][1:4] == ("0.5000 ± 0.0000", "0.25", "2.000")
+    assert section.lines[3][1:4] == ("0.5000", "", "")
+    assert section.lines[5][1:4] == ("0.2000", "0.4", "0.500")
+
+
+def test_blocks_do_not_share_seeds_and_nothing_in_common_is_two_groups() -> None:
     results = [result("ompb", 0.2, seed=1), result("copy", 0.3, seed=0)]
     apart = compare("", ("method",), [[entry("ompb")], [entry("copy")]], Measured.of(results))
-    assert (line(apart, "ompb")[0], line(apart, "copy")[0]) == ("0.2000", "0.3000")
+    assert GROUPS not in apart.notes
     together = compare("", ("method",), [[entry("ompb"), entry("copy")]], Measured.of(results))
-    assert (line(together, "ompb")[0], line(together, "copy")[0]) == ("", "")
+    for section in (apart, together):
+        assert [line(section, name)[0::3] for name in ("ompb", "copy")] == [("0.2000", "1"), ("0.3000", "0")]
+
+
+def test_a_line_that_lacks_a_metric_of_one_seed_is_blank_there() -> None:
+    results = [result("ompb", 0.2, metrics={"crps": 0.1}), result("ompb", 0.4, seed=1)]
+    metrics = {"mae": "MAE", "crps": "CRPS"}
+    section = compare("", ("method",), [[entry("ompb")]], Measured.of(results), metrics=metrics)
+    assert line(section, "ompb") == ("0.3000 ± 0.1414", "", "100", "0 1")
 
 
 def test_the_papers_numbers_and_their_doubts() -> None:
@@ -46,6 +69,22 @@ def test_the_papers_numbers_and_their_doubts() -> None:
     assert line(section, "copy")[:3] == ("", "0.1 [a]", "")
     assert line(section, "lost") == ("", "", "", "", "0.2500", "", "", "")
     assert section.notes[-1] == "[a] It is odd."
+
+
+def test_what_is_no_forecast_any_more_is_said_in_a_word() -> None:
+    """The bare backbone's MAE is 0.25 with the first seed and 1 with the other: the lines are at 25 and 100."""
+    results = [result("original", value, seed=seed) for seed, value in enumerate((0.25, 1.0))]
+    results += [result("solid", 25.0), result("gd", 19.9), result("copy", 26.0, protocol="delay=12")]
+    results += [result("er", value, seed=seed) for seed, value in enumerate((0.2, 101.0))]
+    block = [entry(name, mae=Number("0.5")) for name in ("original", "solid", "gd", "er")]
+    section = compare("", ("method",), [[*block, entry("copy", "delay=12")]], Measured.of(results))
+    assert line(section, "solid")[:6] == ("diverged", "0.5", "", "diverged", "", "")
+    assert line(section, "copy")[:6] == ("diverged", "", "", "diverged", "", "")  # held against the honest one
+    assert line(section, "gd")[:3] == ("19.9000", "0.5", "39.800")
+    assert line(section, "er")[:2] == ("diverged", "0.5")  # of one of its seeds
+    assert BROKEN in section.notes
+    alone = compare("", ("method",), [[entry("solid")]], Measured.of([result("solid", 1e9)]))
+    assert line(alone, "solid")[0] == "1000000000.0000"  # nothing to hold it against
 
 
 def test_letters_go_on_after_z() -> None:
@@ -69,6 +108,25 @@ def test_leaks_are_named_once_for_each_delay() -> None:
     section = compare("", ("method",), [[entry("copy", protocol) for protocol in protocols]], measured)
     leaks = [note for note in section.notes if note.startswith("LEAKS")]
     assert leaks == [f"LEAKS: a delay of {d} shows a method H-{d} of the H rows it is scored on." for d in (1, 12)]
+
+
+def test_a_leak_that_is_not_everywhere_says_where() -> None:
+    """A delay of 48 is shorter than 96 rows and as long as 48."""
+    results = [result("copy", 0.5, protocol="delay=48", dataset=data, horizon=horizon)
+               for data, horizon in (("ili", 48), ("etth", 96))]  # fmt: skip
+    block = [Entry((), Place.of(found.cell)) for found in results]
+    notes = compare("", (), [block], Measured.of(results)).notes
+    assert notes[0] == "LEAKS: a delay of 48 shows a method H-48 of the H rows it is scored on: etth at H = 96."
+
+
+def test_the_rows_of_ili_are_a_guess() -> None:
+    for data, is_said in (("ili", True), ("etth", False)):
+        spot = Spot(data, "tcn", 24, "id")
+        block = [entry("ompb", spot=spot, mae=Number("0.25"))]
+        section = compare("", ("method",), [block], Measured.of([result("ompb", 0.5, dataset=data)]))
+        assert (HINT in section.notes) == is_said
+    alone = compare("", ("method",), [[entry("ompb", spot=spot)]], Measured.of([result("ompb", 0.5, dataset="ili")]))
+    assert HINT not in alone.notes  # no number of the paper's beside it
 
 
 def test_duels_are_over_places_both_have_and_their_common_seeds() -> None:

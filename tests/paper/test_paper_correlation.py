@@ -54,7 +54,21 @@ def test_the_paper_stands_beside_the_certificate_the_expected_error_and_the_best
     line = lines[1]
     assert line[4:10] == ("MAE", "spearman", "-1.000", "1.000", "1.000", "expected_error")
     assert line[10] == "0.278"
-    assert line[11:] == ("-3.597", "3.597", "3.597")
+    assert line[11:] == ("-1.278", "+0.722", "+0.722")
+
+
+def test_nothing_is_a_ratio_that_could_change_its_sign(runs: Runs) -> None:
+    finding = reduce(runs, QUICK)
+    assert not any("ratio" in heading for section in finding.sections for heading in section.headings)
+    severity = finding.sections[4].lines[0]
+    assert float(severity[8]) == pytest.approx(float(severity[6]) - float(severity[7]), abs=1.1e-3)
+
+
+def test_the_text_says_what_ranks_best(runs: Runs) -> None:
+    text = reduce(runs, QUICK).text
+    assert "`expected_error` ranks the MAE of what was issued best (mean rho 1.000, of those" in text
+    assert "by MAE on etth (0.278) at H = 24" in text
+    assert "correlations on etth." in text
 
 
 def test_no_signal_is_chosen_over_all_streams(runs: Runs) -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ KEYS = ("etth", "tcn", "96", "ood")
 
 def test_each_delay_beside_the_papers() -> None:
     finding = delay.reduce(runs(RESULTS), Scope())
-    (section,) = finding.sections
+    section = finding.sections[1]
     assert line(section, *KEYS, "ompb-paper", "1")[:3] == ("0.5570", "0.5570 [b]", "1.000")
     assert line(section, *KEYS, "ompb-paper", "H/2")[:3] == ("1.0000", "0.8867", "1.128")
     assert line(section, *KEYS, "ompb-paper", "H")[:2] == ("", "1.0047")
@@ -37,20 +38,52 @@ def test_each_delay_beside_the_papers() -> None:
     assert line(section, *KEYS, "original", "none")[:2] == ("2.0000", "2.5636 [a]")
     leaks = [note for note in section.notes if note.startswith("LEAKS")]
     assert [note.split()[4] for note in leaks] == ["1", "48"]
-    assert "with a delay of H/2 has 0.50 times the MAE of the bare backbone" in finding.text
-    assert "`ompb`, which learns rows as they come, has 0.25 times." in finding.text
     assert finding.figures == ()
+
+
+def test_each_delay_relative_to_the_bare_backbone() -> None:
+    """The paper has 0.5570 of 2.5636 at once, of which both are doubted, and 0.8867 after half of the horizon."""
+    finding = delay.reduce(runs(RESULTS), Scope())
+    short = finding.sections[0]
+    assert short.headings[5:] == ("ratio, 1", "ratio, H/2", "ratio, H", "ratio, 2H", "ratio, honest")
+    assert line(short, *KEYS, "ompb-paper") == ("0.279", "0.500", "", "1.500", "")  # 0.557, 1 and 3 by 2
+    assert line(short, *KEYS, "ompb") == ("", "", "", "", "0.250")
+    assert line(short, *KEYS, "paper")[:2] == ("0.217 [a]", "0.346 [b]")
+    assert "The sensitivity tables" in short.notes[1]
+    assert "2.5635" in short.notes[1]
+    assert finding.text.startswith(
+        "MAE relative to that of the bare backbone, `ompb-paper` with a delay of 1: 0.28 on etth; `ompb` as rows come: "
+        "0.25 on etth."
+    )
+
+
+def test_a_stream_that_ends_before_any_outcome_comes_teaches_nothing() -> None:
+    """A hundred forecasts, and outcomes that come 192 rows later: only a 193rd forecast would know the first."""
+    assert "On etth no outcome is shown with a delay of 2H, as the stream ends after 100 forecasts" in (
+        delay.reduce(runs(RESULTS), Scope()).text
+    )
+    longer = [replace(found, facts={"windows": 193}) for found in RESULTS]
+    assert "no outcome" not in delay.reduce(runs(longer), Scope()).text
+
+
+def test_what_the_leak_alone_is_worth() -> None:
+    text = delay.reduce(runs([*RESULTS, at("copy", 0.4, "one-step")]), Scope()).text
+    assert "With a delay of 1 `copy` is ahead of `ompb-paper` on 1 of 1 streams." in text
 
 
 def test_curves_from_steps(tmp_path: Path) -> None:
     """A stream of 100 forecasts: means over 5 of them, from the fifth on."""
-    cell = at("original", 2.0).cell
-    steps = {cell: {"origin": range(95, 195), "mae": np.arange(100.0)}}
-    store = with_steps(tmp_path, steps)
+    columns = {"origin": range(95, 195), "mae": np.arange(100.0)}
+    kept = [found.cell for found in RESULTS if found.cell.method in ("original", "copy") or found.metrics["mae"] == 3.0]
+    store = with_steps(tmp_path, dict.fromkeys(kept, columns))
     finding = delay.reduce(runs(RESULTS, store.folder), Scope())
-    (panel,) = finding.figures[0].panels
-    (curve,) = panel.curves
-    assert curve.name == "original"
+    (figure,) = finding.figures
+    assert figure.name == "delay-etth-ood"
+    assert {panel.title: [curve.name for curve in panel.curves] for panel in figure.panels} == {
+        "Delay of H/2": ["original", "copy"],
+        "Delay of 2H": ["original", "ompb-paper"],
+    }
+    curve = figure.panels[0].curves[0]
     assert (len(curve.x), curve.x[0], curve.x[-1]) == (96, 99.0, 194.0)
     assert (curve.y[0], curve.y[-1]) == (2.0, 97.0)
     finding.write(tmp_path / "delay.json")

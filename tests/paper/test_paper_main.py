@@ -98,3 +98,26 @@ def test_text_and_missing() -> None:
     assert "`ompb` (honest) has a smaller MAE than `original` (honest) in 1 of 1 places" in finding.text
     assert finding.made_from["cells"] == 2
     assert any(note.startswith("Missing: ") for note in finding.sections[0].notes)
+
+
+def test_what_is_missing_is_said_of_each_section() -> None:
+    """Of the quick cells under the honest protocol a bare backbone is there, of those under the other nothing else."""
+    found = sections("etth_all_split", result("original", 0.4), result("original", 0.4, protocol="one-step"))
+    for protocol, section in zip(("honest", "one-step"), found.values(), strict=True):
+        asked = [cell for cell in wanted("etth_all_split", QUICK) if cell.protocol == protocol]
+        (note,) = (note for note in section.notes if note.startswith("Missing: "))
+        assert note.startswith(f"Missing: {len(asked) - 1} of {len(asked)} cells (")
+        assert {"honest": "one-step", "one-step": "honest"}[protocol] not in note
+
+
+def test_lines_that_nobody_asks_for_are_explained() -> None:
+    places = [("weather-stand-in", protocol) for protocol in ("honest", "one-step")]
+    found = sections(
+        "weather_all_split", *(result("original", 0.4, dataset=data, protocol=protocol) for data, protocol in places)
+    )
+    honest, leaky = ([note for note in section.notes if note.startswith("Lines")] for section in found.values())
+    assert honest == []  # asked for, and so missing
+    assert leaky == [
+        "Lines with the paper's numbers alone: `onenet`, `proceed`, `solid` are not asked for under one-step on data "
+        "that stand in for the paper's."
+    ]

@@ -7,7 +7,7 @@ import pytest
 from ompb.bench.store import Cell
 from ompb.paper.analysis import Scope
 from ompb.paper.grid import Spot
-from ompb.paper.places import data_at_hand, keys_of, live, number, places, ratio
+from ompb.paper.places import data_at_hand, difference, keys_of, live, number, places, ratio
 from ompb.paper.printed import Number
 
 SPOT = Spot("etth", "tcn", 24, "ood")
@@ -29,9 +29,11 @@ def test_a_live_cell_shows_labels_as_they_mature() -> None:
     assert keys_of(SPOT) == ("etth", "tcn", "24", "ood")
 
 
-def test_there_is_no_ratio_on_data_that_are_not_the_papers() -> None:
+def test_there_is_no_ratio_and_no_difference_on_data_that_are_not_the_papers() -> None:
     assert ratio("etth", 3.0, Number("1.5")) == "2.000"
     assert ratio("weather-stand-in", 3.0, Number("1.5")) == ""
+    assert [difference(data, 0.2, Number("0.5")) for data in ("ili", "weather-stand-in")] == ["-0.300", ""]
+    assert [difference("etth", ours, Number("0.2")) for ours in (None, 0.2, 0.45)] == ["", "+0.000", "+0.250"]
     assert (number(None), number(-0.12345, 2)) == ("", "-0.12")
 
 

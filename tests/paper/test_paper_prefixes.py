@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ompb.core.certificate.betting import FIRST_GUESS, GRID, MOST_AT_STAKE
-from ompb.paper.prefixes import below_from, gammas, running_means
+from ompb.paper.prefixes import below_from, gammas, running_means, windows_behind
 from ompb.types import Floats
 
 LOSSES = np.random.default_rng(0).beta(2, 5, 40)
@@ -52,6 +52,13 @@ def test_betting_by_halving(count: int) -> None:
         middle = (low + high) / 2
         low, high = (low, middle) if log_capital(middle, losses) > math.log(1 / 0.05) else (middle, high)
     assert gammas("betting", LOSSES)[count - 1] == pytest.approx(low - np.mean(losses), abs=1e-6)
+
+
+@pytest.mark.parametrize("windows", [1, 2, 4, 141, 5000])
+def test_the_number_of_windows_is_read_off_gamma_as_it_is_kept(windows: int) -> None:
+    """In single precision, in which steps are kept."""
+    gamma = np.float32(math.sqrt(math.log(2 * math.sqrt(windows) / 0.05) / (2 * windows)))
+    assert windows_behind(float(gamma)) == windows
 
 
 def test_running_means() -> None:

@@ -114,6 +114,61 @@ def test_counts_of_epochs_are_doubted_where_they_are_not_those_of_the_table() ->
                 assert count.doubt
 
 
+def test_the_gate_is_doubted_where_its_absence_helps() -> None:
+    numbers = printed.accuracy("ablation_result")
+    helped = 0
+    for (dataset, backbone, method, *rest), number in numbers.items():
+        if method == "wo_gate":
+            is_better = float(number) < float(numbers[dataset, backbone, "ompb", *rest])  # type: ignore[index]
+            assert is_better == ("Better than with the gate" in (number.doubt or "")), (dataset, backbone, *rest)
+            helped += is_better
+    assert helped == 15
+
+
+def test_what_does_no_harm_is_doubted_where_it_does() -> None:
+    bare: dict[tuple[str, str, str, int, str, str], Number] = {}
+    for table in ("etth_all_split", "ili_results", "weather_all_split"):
+        bare |= printed.accuracy(table)
+    for (dataset, backbone, method, *rest), number in printed.accuracy("ablation_result").items():
+        if method == "wo_online":
+            times = float(number) / float(bare[dataset, backbone, "original", *rest])  # type: ignore[index]
+            assert (times >= 1.2) == ("Worse than the bare backbone by a fifth" in (number.doubt or ""))
+
+
+def test_delays_are_doubted_where_nothing_would_be_better() -> None:
+    """On ILI; on the weather, where it is so in MAE, the numbers are doubted as impossible."""
+    numbers = printed.accuracy("feedback_delay")
+    bare = {(dataset, metric): number for (dataset, _, method, _, _, metric), number in numbers.items()
+            if method == "original"}  # fmt: skip
+    for (dataset, _, method, _, _, metric), number in numbers.items():
+        if float(number) > float(bare[dataset, metric]):
+            assert number.doubt, (dataset, method, metric)
+        assert dataset != "ili" or (float(number) > float(bare["ili", metric])) == (number.doubt is not None)
+
+
+def test_certificates_above_the_bound_that_holds_them_are_doubted() -> None:
+    bound = float(printed.diagnostics("reg_proxy_full_cert")["etth", "tcn/H96/ood", "full_mart_bound"])
+    for table in SENSITIVITY:
+        for (_, metric), number in printed.sensitivity(table).items():
+            if metric == "cert":
+                assert (float(number) > bound) == ("that should contain it" in (number.doubt or ""))
+
+
+def test_the_jump_after_96_rows_is_as_large_as_it_is_said_to_be() -> None:
+    numbers = printed.accuracy("weather_all_split")
+    jumps: dict[tuple[str, str], list[float]] = {}
+    for (dataset, backbone, method, horizon, split, metric), number in numbers.items():
+        if horizon == 192:
+            before = numbers[dataset, backbone, method, 96, split, metric]
+            jumps.setdefault((method, metric), []).append(float(number) / float(before))
+    assert min(jumps["ompb", "mae"]) == pytest.approx(1.36, abs=5e-3)
+    assert min(jumps["ompb", "mse"]) > 1.5
+    assert max(jumps["original", "mae"]) < 1.1
+    assert max(jumps["original", "mse"]) < 1.2
+    doubt = numbers["weather", "tcn", "ompb", 192, "id", "mse"].doubt or ""
+    assert all(word in doubt for word in ("1.36", "1.5 by MSE", "a tenth", "a fifth by MSE"))
+
+
 def test_every_doubt_is_about_something() -> None:
     numbers = every_number()
     for row in rows("doubts"):

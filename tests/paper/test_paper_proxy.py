@@ -1,5 +1,6 @@
 """The certificate's parts as a table, full bounds beside the paper's, and curves over the number of windows."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ from made_up_runs import made_up_runs, made_up_steps
 from ompb.bench.store import Cell
 from ompb.paper.analysis import Scope
 from ompb.paper.prefixes import gammas
-from ompb.paper.proxy import cells, reduce
+from ompb.paper.printed import diagnostics
+from ompb.paper.proxy import SAYS_NOTHING, cells, reduce
 from ompb.paper.tightness import KINDS
 
 
@@ -35,11 +37,13 @@ def test_a_line_holds_the_parts(tmp_path: Path) -> None:
     )
     kept = {cell("ood"): steps, cell("ood", 'ompb[kind="iid",unseen=0.25]', "tcn@unseen"): steps}
     finding = reduce(made_up_runs(tmp_path, kept), Scope(quick=True))
-    numbers = ("0.400", "0.200", "0.150", "0.050", "0.400", "0.000", "50.0%", "2")
+    numbers = ("0.400", "0.200", "0.150", "0.050", "0.400", "0.000", "50.0%")
     assert finding.sections[0].lines == (
-        ("etth", "tcn", "24", "ood", "in-sample", "betting", *numbers),
-        ("etth", "tcn@unseen", "24", "ood", "unseen", "iid", *numbers),
+        ("etth", "tcn", "24", "ood", "in-sample", "betting", *numbers, "", "2"),
+        ("etth", "tcn@unseen", "24", "ood", "unseen", "iid", *numbers, "137", "2"),
     )
+    at_137, at_136 = (math.sqrt(math.log(40 * math.sqrt(windows)) / (2 * windows)) for windows in (137, 136))
+    assert at_137 < 0.15 < at_136  # the median of Gamma
     assert "Missing: 14 of 16 cells" in finding.text
     assert "betting 1 of 1, iid 1 of 1." in finding.text
 
@@ -52,10 +56,16 @@ def test_full_bounds_stand_beside_the_printed_ones(tmp_path: Path) -> None:
     section = reduce(made_up_runs(tmp_path, {cell("ood", horizon=96): steps}), Scope()).sections[1]
     line = section.lines[1]
     assert line[:5] == ("etth", "tcn", "96", "ood", "full bound, betting")
-    assert (line[5], line[6][:6], line[7]) == ("1.1000", "1.0853", "1.014")  # realised risk and Gamma
+    assert (line[5], line[6][:6], line[7]) == ("1.1000 [a]", "1.0853", "")  # realised risk and Gamma: more than 1
+    assert f"[a] {SAYS_NOTHING}" in section.notes
     assert section.lines[0][5:] == ("0.9000", "0.9859", "0.913")
     assert section.lines[3][5] == ""  # that kind was not run
     assert len(section.lines) == 16
+
+
+def test_a_bound_above_one_says_nothing_ours_as_the_papers() -> None:
+    bound = diagnostics("reg_proxy_full_cert")["ili", "gpt4ts/H48/ood", "full_iid_bound"]
+    assert bound.doubt == SAYS_NOTHING
 
 
 def test_curves_take_every_hth_forecast_and_are_compared_with_iid(tmp_path: Path) -> None:
@@ -74,7 +84,9 @@ def test_curves_take_every_hth_forecast_and_are_compared_with_iid(tmp_path: Path
     assert first == 1 or own[first - 2] >= rival[first - 2]
     assert lines["iid"][-1] == ""
     of_both = sorted(int(line[-1]) for line in finding.sections[2].lines if line[4] == "betting")
+    assert "On 2 series of losses (different streams: 2) Gamma is below that for independent windows" in finding.text
     assert f"betting from {of_both[0]} to {of_both[1]} windows on" in finding.text
+    assert "curves of" not in finding.text
 
     (figure,) = finding.figures
     assert [panel.title for panel in figure.panels] == ["Gamma", "Full bound, id", "Full bound, ood"]
@@ -89,7 +101,37 @@ def test_curves_take_every_hth_forecast_and_are_compared_with_iid(tmp_path: Path
     assert curves["freedman"].x[-1] == 50
 
 
+def test_where_the_disagreement_fell_half_of_the_fall_is_in_the_bound(tmp_path: Path) -> None:
+    """The mismatch is positive: realised risk, Gamma and half of 0.4."""
+    zero = np.zeros(24 * 20)
+    steps = made_up_steps(24 * 20, mse=zero + 0.5, source_disagreement=zero + 0.6, target_disagreement=zero + 0.2)
+    (figure,) = reduce(made_up_runs(tmp_path, {cell("id"): steps}), Scope(quick=True)).figures
+    curves = {curve.name: curve for curve in figure.panels[1].curves}
+    gamma = gammas("iid", zero[::24] + 0.5)
+    np.testing.assert_allclose(np.array(curves["iid"].y, dtype=float), 0.5 + gamma + 0.2, rtol=1e-4)
+    assert "where the disagreement fell, half of that fall" in figure.caption
+
+
+def test_one_stream_under_two_forecasters_is_one_stream(tmp_path: Path) -> None:
+    steps = made_up_steps(24 * 20)
+    kept = {cell("id"): steps, cell("id", "ompb[unseen=0.25]", "tcn@unseen"): steps}
+    assert (
+        "On 2 series of losses (different streams: 1)" in reduce(made_up_runs(tmp_path, kept), Scope(quick=True)).text
+    )
+
+
 def test_few_windows_make_no_curve(tmp_path: Path) -> None:
     finding = reduce(made_up_runs(tmp_path, {cell("id"): made_up_steps(24 * 5)}), Scope(quick=True))
     assert finding.figures == ()
     assert finding.sections[2].lines == ()
+    assert "There are no curves of streams of fewer than 10 windows (etth: at most 5)." in finding.text
+
+
+def test_without_a_stream_at_home_there_is_no_curve(tmp_path: Path) -> None:
+    kept = {cell("ood"): made_up_steps(24 * 20), cell("id"): made_up_steps(24 * 5)}
+    finding = reduce(made_up_runs(tmp_path, kept), Scope(quick=True))
+    assert finding.figures == ()
+    assert (
+        "There are no curves of streams of fewer than 10 windows (etth: at most 5) and of forecasters whose stream at "
+        "home has not run (etth, tcn, H = 24)." in finding.text
+    )

@@ -62,12 +62,12 @@ def test_sweeps_beside_the_papers() -> None:
     said = {**RESULTS[0].metrics, "certificate": 1.5, "disagreement": 0.25}
     there = Runs(Store(Path("nowhere")), (replace(RESULTS[0], metrics=said), *RESULTS[1:]), COSTS)
     finding = sensitivity.reduce(there, Scope())
-    tau, draws, variance, mode, bare = finding.sections
+    _, tau, draws, variance, mode, bare = finding.sections
     assert line(tau, "ompb-paper", "one-step", "1") == (
         *("0.5000", "0.6728 [a]", "0.743", "0.2500", "0.7694 [a]", "0.325"),
-        *("1.5000", "1.4375 [c]", "0.2500", "0.0000 [b]"),
+        *("1.5000", "1.4375 [b]", "0.2500", "0.0000 [c]"),
     )
-    assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375")
+    assert line(tau, "ompb-paper", "one-step", "0.25")[6:8] == ("", "1.4375 [b]")
     assert line(tau, "ompb", "honest", "3 (default)")[:2] == ("0.3000", "")
     assert line(draws, "ompb-paper", "one-step", "2")[-2:] == ("50.00", "102.15")
     assert line(draws, "ompb-paper", "one-step", "5 (default)")[-2:] == ("10.00", "")
@@ -75,14 +75,37 @@ def test_sweeps_beside_the_papers() -> None:
     assert line(mode, "ompb-paper", "one-step", "clipped")[0] == "0.5000"
     assert line(bare, "original", "one-step")[0] == "2.0000"
     assert any("versions of then, commit abc" in note for note in draws.notes)
-    assert "Over 2 values of tau_d_factor the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000." in (
-        finding.text
+
+
+def test_a_sweep_that_needs_another_kind_says_which() -> None:
+    needs = 'ompb[kind="freedman"]'
+    results = [at(needs, 0.3, "honest"), at('ompb[kind="freedman",variance_factor=2.0]', 0.4, "honest")]
+    finding = sensitivity.reduce(runs(results), Scope())
+    variance = next(section for section in finding.sections if section.title.startswith("Variance"))
+    assert [words[:3] for words in variance.lines] == [(needs, "honest", word) for word in ("1", "2")]
+    assert line(finding.sections[0], "variance_factor", needs, "honest")[:3] == ("2", "0.3000", "0.4000")
+    (panel,) = (panel for panel in finding.figures[0].panels if panel.title == "Variance in the complexity term: MAE")
+    assert [curve.name for curve in panel.curves] == ["paper"]  # curves are relative to a value that ours lack
+
+
+def test_all_options_in_short() -> None:
+    """Two values of the paper's method, and two of ours that are alike to four digits."""
+    ours = [at("ompb", 0.30001, "honest"), at("ompb[tau_d_factor=1.0]", 0.30002, "honest")]
+    finding = sensitivity.reduce(runs([*RESULTS[:2], *ours]), Scope())
+    short = finding.sections[0]
+    assert line(short, "tau_d_factor", "ompb-paper", "one-step") == ("2", "0.4000", "0.5000", "", "")
+    assert line(short, "draws", "paper", "one-step")[1:3] == ("0.672818824 [a]", "0.672819251 [a]")
+    assert finding.text == (
+        "Over all values of all options the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000, of `ompb` "
+        "(honest) stays at 0.3000."
     )
 
 
 def test_curves_are_relative_to_the_first_value() -> None:
     (figure,) = sensitivity.reduce(runs(RESULTS), Scope()).figures
     tau = figure.panels[0]
+    assert len({panel.title for panel in figure.panels}) == len(figure.panels)
+    assert tau.title == "Scale of the disagreement: MAE"
     ours = {curve.name: curve for curve in tau.curves}
     assert set(ours) == {"ompb-paper, one-step", "paper"}
     assert ours["ompb-paper, one-step"].x == sensitivity.FACTORS
@@ -92,7 +115,8 @@ def test_curves_are_relative_to_the_first_value() -> None:
 
 def test_at_another_horizon_nothing_of_the_paper_stands_beside() -> None:
     finding = sensitivity.reduce(runs([result("ompb-paper", 0.5, split="ood", protocol="one-step")]), Scope(quick=True))
-    assert line(finding.sections[0], "ompb-paper", "one-step", "1")[:3] == ("0.5000", "", "")
+    assert line(finding.sections[1], "ompb-paper", "one-step", "1")[:3] == ("0.5000", "", "")
+    assert not any("paper" in words[1:2] for words in finding.sections[0].lines)
     assert finding.figures == ()
 
 

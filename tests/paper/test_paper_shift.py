@@ -34,6 +34,7 @@ def test_tables_on_made_up_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("etth", "home", "ood", "KS"),
         ("etth", "home", "ood", "Wasserstein"),
     ]
+    assert paper.headings[6] == "ours by paper's"  # no ratio, as if a smaller distance were the better one
     assert paper.lines[0][4:6] == (f"{whole.ks.mean():.3f}", "0.751")
     assert [line[1] for line in judged.lines] == ["id", "ood"]
     sd = data.source.std(axis=0)

@@ -11,11 +11,12 @@ w/o online  no steps                 the head stays as the source left it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from ompb.bench.findings import Finding, Section
 from ompb.bench.protocols import HONEST, ONE_STEP
-from ompb.bench.store import Cell
+from ompb.bench.store import Cell, Result
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Entry, Measured, Place, compare
@@ -37,6 +38,10 @@ OURS = {
     NO_PB: with_options(OMPB, certificate=False, novelty=0.0),
     NO_ONLINE: with_options(OMPB, online=False),
 }
+Side: TypeAlias = tuple[str, Mapping[str, str], str]  # a method, its variants, a protocol
+SIDES: tuple[Side, ...] = ((PRESET, PAPERS, ONE_STEP), (PRESET, PAPERS, HONEST), (OMPB, OURS, HONEST))
+PARTS = (NO_GATE, NO_PB, NO_ONLINE)
+HARM = 1.005  # times the error without a part
 WORDS = {FULL: "whole", NO_GATE: "without gate", NO_PB: "without PAC-Bayes", NO_ONLINE: "without online stage"}
 
 
@@ -56,26 +61,30 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     measured = Measured.of(results)
-    parts = ((PRESET, PAPERS, ONE_STEP), (PRESET, PAPERS, HONEST), (OMPB, OURS, HONEST))
     sections = [
-        _section(f"{method}, protocol {protocol}", variants, protocol, measured, notes_on(asked, results))
-        for method, variants, protocol in parts
+        _section(method, variants, protocol, measured, _lacking(asked, results, variants, protocol))
+        for method, variants, protocol in SIDES
     ]
-    text = " ".join(
-        sentence
-        for method, variants, protocol in parts
-        for sentence in _sentences(method, variants, protocol, measured)
-    )
+    duels = _duels(SIDES, measured)
     return Finding(
         analysis=NAME,
         title="What each part is worth",
-        text=text or "No cell of the ablation has run yet.",
-        sections=tuple(section for section in sections if section.lines),
+        text=_text(duels),
+        sections=tuple(section for section in (_in_short(duels), *sections) if section.lines),
         made_from=made_from(results),
     )
 
 
-def _section(title: str, variants: dict[str, str], protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
+def _lacking(
+    asked: Sequence[Cell], results: Iterable[Result], variants: Mapping[str, str], protocol: str
+) -> tuple[str, ...]:
+    others = {*PAPERS.values(), *OURS.values()} - set(variants.values())
+    return notes_on([cell for cell in asked if cell.method not in others], results, protocol=protocol)
+
+
+def _section(
+    method: str, variants: Mapping[str, str], protocol: str, measured: Measured, notes: Iterable[str]
+) -> Section:
     numbers = printed.accuracy(TABLE)
     places = sorted({place.spot for place in measured.results if place.protocol == protocol})
     blocks = []
@@ -86,21 +95,66 @@ def _section(title: str, variants: dict[str, str], protocol: str, measured: Meas
         ]
         bare = [Entry((*_keys(spot), name), Place(spot, protocol, name)) for name in references(spot.dataset)]
         blocks.append(entries + bare)
-    return compare(f"Ablation: {title}", ("data", "backbone", "split", "variant"), blocks, measured, notes)
+    title = f"Ablation: {method}, protocol {protocol}"
+    return compare(title, ("data", "backbone", "split", "variant"), blocks, measured, notes)
 
 
 def _keys(spot: Spot) -> tuple[str, str, str]:
     return spot.dataset, spot.backbone, spot.split
 
 
-def _sentences(method: str, variants: dict[str, str], protocol: str, measured: Measured) -> list[str]:
-    """How often a part's absence costs accuracy."""
-    sentences = []
-    for part in (NO_GATE, NO_PB, NO_ONLINE):
-        duel = Duel.of(measured, (protocol, variants[FULL]), (protocol, variants[part]))
-        if duel.ratios:
-            sentences.append(f"`{method}` ({protocol}) has a smaller MAE whole than {WORDS[part]} {duel}.")
-    return sentences
+def _duels(sides: Iterable[Side], measured: Measured) -> dict[tuple[str, str], dict[str, Duel]]:
+    """The whole against each part's absence, where both have run, by method and protocol."""
+    found = {}
+    for method, variants, protocol in sides:
+        duels = {part: Duel.of(measured, (protocol, variants[FULL]), (protocol, variants[part])) for part in PARTS}
+        found[method, protocol] = {part: duel for part, duel in duels.items() if duel.ratios}
+    return {side: duels for side, duels in found.items() if duels}
+
+
+def _of_paper() -> dict[str, Duel]:
+    """The same of the printed MAE, of the same three backbones and all streams."""
+    numbers = printed.accuracy(TABLE)
+    ratios: dict[str, list[float]] = {part: [] for part in PARTS}
+    for (dataset, backbone, method, horizon, split, metric), number in numbers.items():
+        if metric == "mae" and method in ratios:
+            whole = numbers[dataset, backbone, FULL, horizon, split, metric]
+            ratios[method].append(float(whole) / float(number))
+    return {part: Duel(tuple(found)) for part, found in ratios.items()}
+
+
+def _in_short(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> Section:
+    every = {**duels, ("paper", ONE_STEP): _of_paper()} if duels else duels
+    lines = [
+        (method, protocol, WORDS[part], str(len(duel.ratios)), str(duel.won), f"{duel.median:.3f}",
+         f"{min(duel.ratios):.3f}", f"{max(duel.ratios):.3f}")
+        for (method, protocol), found in every.items() for part, duel in found.items()
+    ]  # fmt: skip
+    return Section(
+        title="The whole against each part's absence",
+        notes=("Ratios are of the MAE of the whole to that without the part: above 1 the part does harm.",),
+        headings=("method", "protocol", "against", "places", "whole better in", "median ratio", "least", "most"),
+        lines=tuple(lines),
+        keys=3,
+    )
+
+
+def _text(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> str:
+    """What each part is worth in the median place, and which do harm."""
+    if not duels:
+        return "No cell of the ablation has run yet."
+    worth = []
+    for (method, protocol), found in duels.items():
+        part = min(found, key=lambda part: found[part].median)
+        worth.append(f"{WORDS[part]} by `{method}` ({protocol}, ratio {found[part].median:.3f})")
+    harm = [
+        f"`{method}` ({protocol}) {WORDS[part]}"
+        for (method, protocol), found in duels.items()
+        for part, duel in found.items()
+        if duel.median > HARM
+    ]
+    better = f" By more than {HARM - 1:.1%} better without a part: {', '.join(harm)}." if harm else ""
+    return f"In the median place most is lost {', '.join(worth)}.{better}"
 
 
 ANALYSIS = Analysis(NAME, "What gate, certificate and online stage are worth", (TABLE,), wanted, reduce)

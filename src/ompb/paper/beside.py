@@ -5,22 +5,29 @@ from __future__ import annotations
 import itertools
 import statistics
 import string
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ompb.bench.findings import Section
-from ompb.bench.protocols import ONE_STEP, Clock
+from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import WINDOWS, Cell, Result
-from ompb.paper.grid import PAPERS_DATA, Spot, paper_dataset
+from ompb.paper.grid import OMPB, ORIGINAL, PAPERS_DATA, PRESET, Spot, paper_dataset
+from ompb.paper.groups import Group, groups
 from ompb.paper.printed import Number
 
 Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
-ALL_SEEDS = (
-    "Numbers are means over the seeds in the last column, which all methods of a block have run with; behind ± is the "
-    "standard deviation over all seeds of that method. n counts forecasts."
+ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seeds are held against
+GUESSED = ("ili",)  # the paper's data, but nobody knows which of their rows
+HINT = "Which rows of ili the paper has is not known exactly: what stands beside its numbers there is a hint."
+DIVERGED, NO_FORECAST = 100.0, "diverged"  # an MAE of so many times the bare backbone's, and what tables say of it
+BROKEN = f"Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on, of one seed at least."
+SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
+GROUPS = (
+    "Methods are compared on the same seeds: first those that have run with the most, then the others, beside which "
+    f"{', '.join(f'`{name}`' for name in ANCHORS)} stand again on these fewer seeds, without the paper's numbers."
 )
 PAPERS = f"The paper's numbers are of the {ONE_STEP} protocol, it says nothing of seeds; ratio is ours to the paper's."
 
@@ -68,18 +75,43 @@ class Measured:
         there = [set(self.results[place]) for place in places if place in self.results]
         return tuple(sorted(set.intersection(*there))) if there else ()
 
-    def mean(self, place: Place, metric: str, seeds: Iterable[int]) -> float | None:
+    def mean(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
         """Over these seeds; None if the place has not run with all of them, or has no such metric."""
         found = self.results.get(place, {})
         values = [found[seed].metrics.get(metric) for seed in seeds if seed in found]
         known = [value for value in values if value is not None]
-        return statistics.fmean(known) if known and len(known) == len(list(seeds)) else None
+        return statistics.fmean(known) if known and len(known) == len(seeds) else None
 
-    def spread(self, place: Place, metric: str) -> float | None:
-        """Standard deviation over all seeds; None for fewer than two."""
-        found = self.results.get(place, {}).values()
-        values = [result.metrics[metric] for result in found if metric in result.metrics]
-        return statistics.stdev(values) if len(values) > 1 else None
+    def spread(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
+        """Standard deviation over these seeds; None for fewer than two, and where there is no mean over them."""
+        if len(seeds) < 2 or self.mean(place, metric, seeds) is None:
+            return None
+        return statistics.stdev(self.results[place][seed].metrics[metric] for seed in seeds)
+
+    def has_diverged(self, place: Place, seeds: Iterable[int]) -> bool:
+        """Whether errors with one of these seeds are no forecast's any more, so that a mean says nothing."""
+        errors = {seed: result.metrics["mae"] for seed, result in self.results.get(place, {}).items()}
+        bare = self._bare(place)
+        return any(errors[seed] >= DIVERGED * bare[seed] for seed in set(seeds) & errors.keys() & bare.keys())
+
+    def _bare(self, place: Place) -> dict[int, float]:
+        """MAE of the bare backbone there, by seed; that under the honest protocol if there is no other."""
+        here, honest = (
+            self.results.get(Place(place.spot, protocol, ORIGINAL)) for protocol in (place.protocol, HONEST)
+        )
+        return {seed: result.metrics["mae"] for seed, result in (here or honest or {}).items()}
+
+    def words(self, place: Place, metric: str, seeds: Collection[int]) -> str:
+        """A mean and its spread as tables have them, blank if there is no mean."""
+        if self.has_diverged(place, seeds):
+            return NO_FORECAST
+        return shown(self.mean(place, metric, seeds), self.spread(place, metric, seeds))
+
+    def ratio(self, place: Place, metric: str, seeds: Collection[int], theirs: Number | None) -> str:
+        """Of a mean to the paper's number; blank on data that are not the paper's, and for what is no forecast."""
+        if place.spot.dataset not in PAPERS_DATA or self.has_diverged(place, seeds):
+            return ""
+        return ratio(self.mean(place, metric, seeds), theirs)
 
     def windows(self, place: Place) -> str:
         """How many forecasts were scored; empty if none was, or nobody knows."""
@@ -121,11 +153,6 @@ class Entry:
     place: Place
     printed: Mapping[str, Number] = field(default_factory=dict)
 
-    @property
-    def is_papers_data(self) -> bool:
-        """Whether the paper's numbers are of the same data."""
-        return self.place.spot.dataset in PAPERS_DATA
-
 
 def compare(
     title: str,
@@ -149,31 +176,45 @@ def compare(
     entries = list(itertools.chain.from_iterable(kept))
     beside = any(entry.printed for entry in entries)
     doubts = Doubts()
-    lines = []
-    for block in kept:
-        seeds = measured.common_seeds(entry.place for entry in block)
-        lines += [_line(entry, measured, seeds, metrics, doubts if beside else None) for entry in block]
+    grouped = [(block, _groups(block, measured)) for block in kept]
+    lines = [
+        _line(entry, measured, group.seeds, metrics, doubts if beside else None)
+        for block, found in grouped
+        for group in found
+        for entry in _members(block, group)
+    ]
     per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
     headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
+    said = [GROUPS] if any(len(found) > 1 for _, found in grouped) else []
+    said += [BROKEN] if any(NO_FORECAST in line for line in lines) else []
     return Section(
         title=title,
-        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *doubts.notes()),
+        notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *said, *doubts.notes()),
         headings=(*keys, *headings, "n", "seeds"),
         lines=tuple(lines),
         keys=len(keys),
     )
 
 
+def _groups(block: Sequence[Entry], measured: Measured) -> list[Group]:
+    anchors = [line for line, entry in enumerate(block) if entry.place.method in ANCHORS]
+    return groups([tuple(measured.results.get(entry.place, ())) for entry in block], anchors)
+
+
+def _members(block: Sequence[Entry], group: Group) -> list[Entry]:
+    """Those of a group; what stands there again leaves the paper's numbers where it stood first."""
+    return [replace(block[line], printed={}) if line in group.again else block[line] for line in group.lines]
+
+
 def _line(
-    entry: Entry, measured: Measured, seeds: Sequence[int], metrics: Iterable[str], doubts: Doubts | None
+    entry: Entry, measured: Measured, seeds: Collection[int], metrics: Iterable[str], doubts: Doubts | None
 ) -> tuple[str, ...]:
     numbers = []
     for metric in metrics:
-        mean, spread = measured.mean(entry.place, metric, seeds), measured.spread(entry.place, metric)
-        numbers.append(shown(mean, spread))
+        numbers.append(measured.words(entry.place, metric, seeds))
         if doubts is not None:
             theirs = entry.printed.get(metric)
-            numbers += [doubts.shown(theirs), ratio(mean, theirs) if entry.is_papers_data else ""]
+            numbers += [doubts.shown(theirs), measured.ratio(entry.place, metric, seeds, theirs)]
     ran = entry.place in measured.results
     return (*entry.keys, *numbers, measured.windows(entry.place), " ".join(map(str, seeds)) if ran else "")
 
@@ -181,12 +222,12 @@ def _line(
 def shown(mean: float | None, spread: float | None = None, digits: int = 4) -> str:
     """A number as tables have it, blank if there is none.
 
-    >>> shown(0.5, 0.01), shown(None)
-    ('0.5000 ± 0.0100', '')
+    >>> shown(0.5, 0.01), shown(None), shown(-0.00001)  # and none is -0
+    ('0.5000 ± 0.0100', '', '0.0000')
     """
     if mean is None:
         return ""
-    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+    return f"{mean:z.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
 
 
 def ratio(ours: float | None, printed: Number | None) -> str:
@@ -199,16 +240,29 @@ def ratio(ours: float | None, printed: Number | None) -> str:
 
 
 def _protocol_notes(entries: Iterable[Entry]) -> list[str]:
-    """What a protocol that leaks shows too early."""
-    clocks = {Clock(entry.place.protocol, entry.place.spot.horizon) for entry in entries}
-    delays = sorted({clock.delay for clock in clocks if clock.leaks and clock.delay is not None})
-    return [f"LEAKS: a delay of {delay} shows a method H-{delay} of the H rows it is scored on." for delay in delays]
+    """What a protocol that leaks shows too early, and where it does if not everywhere."""
+    everywhere, leaks = set[tuple[str, int]](), dict[int, set[tuple[str, int]]]()
+    for entry in entries:
+        spot = entry.place.spot
+        clock = Clock(entry.place.protocol, spot.horizon)
+        everywhere.add((spot.dataset, spot.horizon))
+        if clock.leaks and clock.delay is not None:
+            leaks.setdefault(clock.delay, set()).add((spot.dataset, spot.horizon))
+    return [_leak(delay, sorted(leaks[delay] if leaks[delay] < everywhere else ())) for delay in sorted(leaks)]
+
+
+def _leak(delay: int, where: Iterable[tuple[str, int]]) -> str:
+    named = ", ".join(f"{dataset} at H = {horizon}" for dataset, horizon in where)
+    scored = "the H rows it is scored on" + (f": {named}" if named else "")
+    return f"LEAKS: a delay of {delay} shows a method H-{delay} of {scored}."
 
 
 def _data_notes(entries: Sequence[Entry], measured: Measured, beside: bool) -> list[str]:
-    notes = [ALL_SEEDS] if any(entry.place in measured.results for entry in entries) else []
+    notes = [SEEDS] if any(entry.place in measured.results for entry in entries) else []
     if beside:
         notes.append(PAPERS)
-    strangers = sorted({entry.place.spot.dataset for entry in entries if entry.printed and not entry.is_papers_data})
+    names = sorted({entry.place.spot.dataset for entry in entries if entry.printed})
+    strangers = [name for name in names if name not in PAPERS_DATA]
+    notes += [HINT] if set(names) & set(GUESSED) else []
     notes += [f"{name} is not the paper's {paper_dataset(name)}, so there is no ratio." for name in strangers]
     return notes

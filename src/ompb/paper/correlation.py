@@ -31,14 +31,16 @@ from ompb.paper.association import (
     mean_over_seeds,
     signals,
 )
-from ompb.paper.beside import Doubts
+from ompb.paper.beside import HINT, Doubts
 from ompb.paper.drawing import cloud
 from ompb.paper.grid import OMPB, ORIGINAL, Spot, paper_dataset, seeds
-from ompb.paper.places import NOT_PAPERS, keys_of, live, number, places, ratio
-from ompb.paper.printed import diagnostics
+from ompb.paper.places import NOT_PAPERS, difference, keys_of, live, number, places
+from ompb.paper.printed import Number, diagnostics
+from ompb.paper.ranking import beside_papers, best_signals, certificate_or_expected, printed_rank, signs
 from ompb.paper.severity import MEASURES, Severities, Severity
 from ompb.paper.tally import made_from, missing
 
+INTRODUCTION = "Every signal is known before the outcome it is compared with; all are shown, the weak ones too."
 NAME, TITLE = "correlation", "What the signals know of the error to come"
 
 
@@ -72,15 +74,9 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
 
 
 def _text(found: Mapping[Spot, Found]) -> str:
-    words = ["Every signal is known before the outcome it is compared with; all are shown, the weak ones too."]
-    keys = [f"{name} mae" for name in (EXPECTED, CERTIFICATE)]
-    away = [one for one in _away(found).values() if all(key in one for key in keys)]
-    if away:
-        better = sum(one[keys[0]].spearman > one[keys[1]].spearman for one in away)
-        words.append(
-            f"On {better} of {len(away)} shifted streams the expected error ranks the MAE better than the certificate."
-        )
-    return " ".join(words)
+    away = _away(found)
+    parts = (best_signals(away), certificate_or_expected(away), beside_papers(away), signs(away))
+    return " ".join((INTRODUCTION, *(sentence for part in parts for sentence in part)))
 
 
 def _all_signals(found: Mapping[Spot, Found], errors: Mapping[str, str]) -> Section:
@@ -137,16 +133,16 @@ def _over_streams(found: Mapping[Spot, Found]) -> Section:
 
 
 def _with_errors(found: Mapping[Spot, Found]) -> Section:
-    printed, doubts, lines = diagnostics("cert_error_corr"), Doubts(), []
+    doubts, lines = Doubts(), []
     for place, here in _away(found).items():
         for error in ERRORS:
             chosen = [CERTIFICATE, EXPECTED, best(here, error, SIGNALS)]
             ours = [here.get(f"{name} {error}") for name in chosen]
             for statistic in STATISTICS:
-                theirs = printed[paper_dataset(place.dataset), f"target_{error.removeprefix('bare_')}", statistic]
-                ratios = (ratio(place.dataset, getattr(one, statistic) if one else None, theirs) for one in ours)
+                theirs = printed_rank(place.dataset, error, statistic)
+                apart = (_less(place, one, statistic, theirs) for one in ours)
                 lines.append((*keys_of(place), ERRORS[error], statistic, *(_shown(one, statistic) for one in ours),
-                              str(chosen[2]), doubts.shown(theirs), *ratios))  # fmt: skip
+                              str(chosen[2]), doubts.shown(theirs), *apart))  # fmt: skip
     return Section(
         "Certificate and error beside the paper's",
         (
@@ -155,12 +151,13 @@ def _with_errors(found: Mapping[Spot, Found]) -> Section:
             "streams, with the errors of what was issued and of the bare forecaster, labels as they mature.",
             "Expected: our expected error, the signal that is made for this. Best: of the method's own signals the one "
             "with the largest rho, found afterwards.",
+            HINT,
             NOT_PAPERS,
             *doubts.notes(),
         ),
         (
             "data", "backbone", "H", "split", "error", "statistic", "certificate", "expected", "best", "which", "paper",
-            "ratio", "ratio, expected", "ratio, best",
+            "certificate - paper", "expected - paper", "best - paper",
         ),
         tuple(lines),
         keys=6,
@@ -173,20 +170,25 @@ def _with_severity(found: Mapping[Spot, Found]) -> Section:
         for (name, shown), statistic in product(MEASURES.items(), STATISTICS):
             one = here.get(f"{DISAGREEMENT} {name}")
             theirs = printed[paper_dataset(place.dataset), name, statistic]
-            value = getattr(one, statistic) if one else None
-            lines.append((*keys_of(place), shown, statistic, number(value), doubts.shown(theirs),
-                          ratio(place.dataset, value, theirs), str(one.pairs) if one else ""))  # fmt: skip
+            lines.append((*keys_of(place), shown, statistic, _shown(one, statistic), doubts.shown(theirs),
+                          _less(place, one, statistic, theirs), str(one.pairs) if one else ""))  # fmt: skip
     return Section(
         "Disagreement and severity of the shift beside the paper's",
         (
             "The disagreement above the source's against each severity, on the shifted streams.",
+            HINT,
             NOT_PAPERS,
             *doubts.notes(),
         ),
-        ("data", "backbone", "H", "split", "severity", "statistic", "ours", "paper", "ratio", "n"),
+        ("data", "backbone", "H", "split", "severity", "statistic", "ours", "paper", "ours - paper", "n"),
         tuple(lines),
         keys=6,
     )
+
+
+def _less(place: Spot, one: Association | None, statistic: str, theirs: Number) -> str:
+    """Ours less the paper's: across a change of sign a ratio of correlations says nothing."""
+    return difference(place.dataset, getattr(one, statistic) if one else None, theirs)
 
 
 def _away(found: Mapping[Spot, Found]) -> dict[Spot, Found]:

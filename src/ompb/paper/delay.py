@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
-from ompb.bench.protocols import HONEST, ONE_STEP
+from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import Cell
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
-from ompb.paper.beside import Entry, Measured, Place, compare
+from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import OMPB, ORIGINAL, PRESET, Spot, cells, references, seeds, single_spots
 from ompb.paper.main import of_paper
+from ompb.paper.printed import Number
 from ompb.paper.rolling import rolling_curve
 from ompb.paper.tally import Duel, made_from, notes_on
 
@@ -37,6 +38,7 @@ def delays(horizon: int) -> dict[str, str]:
     }
 
 
+KEYS = ("data", "backbone", "horizon", "split", "method")
 WORDS = {"delay_1": "1", "delay_H2": "H/2", "delay_H": "H", "delay_2H": "2H"}
 
 
@@ -52,26 +54,19 @@ def wanted(scope: Scope) -> list[Cell]:
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
-    """One table, and the errors along each stream where steps were kept."""
+    """Delays relative to the bare backbone, then every number, and errors along streams whose steps were kept."""
     asked = wanted(scope)
     results = runs.found(asked)
     measured = Measured.of(results)
     where = [spot for spot in single_spots(scope) if any(place.spot == spot for place in measured.results)]
-    section = _section(where, measured, notes_on(asked, results))
-    panels = [panel for spot in where if (panel := _panel(spot, runs, measured)).curves]
-    figure = Figure(
-        name="delay",
-        title="Errors along the stream",
-        caption="MAE of each forecast, mean over the last twentieth of the stream, of the first seed. A delay below H "
-        "knows rows that have not come yet.",
-        panels=tuple(panels),
-    )
+    sections = (_in_short(where, measured), _section(where, measured, notes_on(asked, results)))
+    figures = [_figure(spot, runs, measured) for spot in where]
     return Finding(
         analysis=NAME,
         title="How stale outcomes may be",
         text=_text(where, measured),
-        sections=(section,) if section.lines else (),
-        figures=(figure,) if panels else (),
+        sections=tuple(section for section in sections if section.lines),
+        figures=tuple(figure for figure in figures if figure.panels),
         made_from=made_from(results),
     )
 
@@ -80,7 +75,7 @@ def _section(where: list[Spot], measured: Measured, notes: tuple[str, ...]) -> S
     numbers = printed.accuracy(TABLE)
     blocks = []
     for spot in where:
-        keys = spot.dataset, spot.backbone, str(spot.horizon), spot.split
+        keys = _keys(spot)
         block = [
             Entry(
                 (*keys, name, "none"),
@@ -102,27 +97,34 @@ def _section(where: list[Spot], measured: Measured, notes: tuple[str, ...]) -> S
             ]
             block.append(Entry((*keys, method, HONEST), Place(spot, HONEST, method)))
         blocks.append(block)
-    return compare(
-        "Delay of the outcomes", ("data", "backbone", "horizon", "split", "method", "delay"), blocks, measured, notes
+    return compare("Delay of the outcomes", (*KEYS, "delay"), blocks, measured, notes)
+
+
+def _keys(spot: Spot) -> tuple[str, str, str, str]:
+    return spot.dataset, spot.backbone, str(spot.horizon), spot.split
+
+
+def _figure(spot: Spot, runs: Runs, measured: Measured) -> Figure:
+    """A panel for each delay: who is shown outcomes so late, beside who sees none and who learns rows as they come."""
+    panels = [_panel(spot, WORDS[name], protocol, runs, measured) for name, protocol in delays(spot.horizon).items()]
+    return Figure(
+        name=f"delay-{spot.dataset}-{spot.split}",
+        title=f"Errors along the stream, {spot.dataset} {spot.split}, {spot.backbone}, {spot.horizon} rows",
+        caption="MAE of each forecast, mean over the last twentieth of the stream, of the first seed. A delay below H "
+        "knows rows that have not come yet.",
+        panels=tuple(panel for panel in panels if any(curve.name in DELAYED for curve in panel.curves)),
     )
 
 
-def _panel(spot: Spot, runs: Runs, measured: Measured) -> Panel:
-    wanted_curves = {
+def _panel(spot: Spot, delay: str, protocol: str, runs: Runs, measured: Measured) -> Panel:
+    places = {
         ORIGINAL: Place(spot, HONEST, ORIGINAL),
         f"{OMPB}, honest": Place(spot, HONEST, OMPB),
-        **{
-            f"{PRESET}, delay {WORDS[name]}": Place(spot, protocol, PRESET)
-            for name, protocol in delays(spot.horizon).items()
-        },
+        **{method: Place(spot, protocol, method) for method in DELAYED},
     }
-    curves = [_curve(name, place, runs, measured) for name, place in wanted_curves.items()]
-    return Panel(
-        title=f"{spot.dataset} {spot.split}, {spot.backbone}, {spot.horizon} rows",
-        x_label="row of the stream",
-        y_label="MAE",
-        curves=tuple(curve for curve in curves if curve is not None),
-    )
+    curves = [_curve(name, place, runs, measured) for name, place in places.items()]
+    known = tuple(curve for curve in curves if curve is not None)
+    return Panel(title=f"Delay of {delay}", x_label="row of the stream", y_label="MAE", curves=known)
 
 
 def _curve(name: str, place: Place, runs: Runs, measured: Measured) -> Curve | None:
@@ -132,22 +134,89 @@ def _curve(name: str, place: Place, runs: Runs, measured: Measured) -> Curve | N
     return None if steps is None else rolling_curve(name, steps["origin"], steps["mae"])
 
 
+def _in_short(where: list[Spot], measured: Measured) -> Section:
+    """The MAE at each delay relative to that of the bare backbone, as the paper prints it of its method, too."""
+    doubts = Doubts()
+    lines: list[tuple[str, ...]] = []
+    for spot in where:
+        for method in (OMPB, *DELAYED):
+            found = [
+                _to_bare(measured, spot, method, protocol) for protocol in (*delays(spot.horizon).values(), HONEST)
+            ]
+            if any(found):
+                lines.append((*_keys(spot), method, *(shown(one, digits=3) for one in found)))
+        lines.append((*_keys(spot), "paper", *(doubts.shown(one) for one in _papers(spot)), ""))
+    return Section(
+        title="Delays, relative to the bare backbone",
+        notes=("The MAE of a method relative to that of the bare backbone, ours to ours, the paper's to the paper's.",
+               *doubts.notes()),
+        headings=(*KEYS, *(f"ratio, {word}" for word in (*WORDS.values(), HONEST))),
+        lines=tuple(lines),
+        keys=len(KEYS),
+    )  # fmt: skip
+
+
+def _to_bare(measured: Measured, spot: Spot, method: str, protocol: str) -> float | None:
+    """Over the seeds that both have."""
+    ours, bare = Place(spot, protocol, method), Place(spot, HONEST, ORIGINAL)
+    seeds = measured.common_seeds((ours, bare)) if ours in measured.results else ()
+    error, theirs = (measured.mean(place, "mae", seeds) for place in (ours, bare))
+    return error / theirs if error is not None and theirs else None
+
+
+def _papers(spot: Spot) -> list[Number | None]:
+    """At each delay, doubted if either side is; None where the paper has no number."""
+    numbers = printed.accuracy(TABLE)
+    bare = of_paper(numbers, spot, ORIGINAL).get("mae")
+    return [_by(of_paper(numbers, spot, name).get("mae"), bare) for name in WORDS]
+
+
+def _by(one: Number | None, other: Number | None) -> Number | None:
+    if one is None or other is None:
+        return None
+    against = dict.fromkeys(doubt for number in (one, other) if (doubt := number.doubt))
+    return Number(f"{float(one) / float(other):.3f}", " ".join(against) or None)
+
+
 def _text(where: list[Spot], measured: Measured) -> str:
-    """The paper's method at each delay against the bare backbone and ours."""
+    """The paper's method early and late, ours, and where nothing could be learned."""
+    early, late = (f"`{PRESET}` with a delay of {WORDS[name]}" for name in ("delay_1", "delay_H"))
+    sides = {
+        early: [_to_bare(measured, spot, PRESET, ONE_STEP) for spot in where],
+        late: [_to_bare(measured, spot, PRESET, f"delay={spot.horizon}") for spot in where],
+        f"`{OMPB}` as rows come": [_to_bare(measured, spot, OMPB, HONEST) for spot in where],
+    }
+    words = [f"{name}: {_listed(where, found)}" for name, found in sides.items() if any(found)]
+    sentences = [f"MAE relative to that of the bare backbone, {'; '.join(words)}."] if words else []
+    return " ".join((*sentences, *_leak(where, measured), *_unheard(where, measured))) or "No delay has run yet."
+
+
+def _listed(where: list[Spot], found: list[float | None]) -> str:
+    return ", ".join(f"{one:.2f} on {spot.dataset}" for spot, one in zip(where, found, strict=True) if one is not None)
+
+
+def _leak(where: list[Spot], measured: Measured) -> list[str]:
+    """On how many streams the last residual that was shown too early beats what is learned from it."""
+    here = replace(measured, results={at: found for at, found in measured.results.items() if at.spot in where})
+    duel = Duel.of(here, (ONE_STEP, "copy"), (ONE_STEP, PRESET))
+    count = f"{duel.won} of {len(duel.ratios)} streams"
+    return [f"With a delay of 1 `copy` is ahead of `{PRESET}` on {count}."] if duel.ratios else []
+
+
+def _unheard(where: list[Spot], measured: Measured) -> list[str]:
+    """Where a stream ends before any outcome has been shown."""
     sentences = []
     for spot in where:
-        here = replace(measured, results={at: found for at, found in measured.results.items() if at.spot == spot})
+        forecasts = measured.scored.get((spot.dataset, spot.horizon, spot.split))
         for name, protocol in delays(spot.horizon).items():
-            duel = Duel.of(here, (protocol, PRESET), (HONEST, ORIGINAL))
-            if duel.ratios:
+            delay = Clock(protocol, spot.horizon).delay
+            if forecasts and delay and delay >= forecasts and _to_bare(measured, spot, PRESET, protocol):
                 sentences.append(
-                    f"On {spot.dataset} ({spot.split}) `{PRESET}` with a delay of {WORDS[name]} has "
-                    f"{duel.ratios[0]:.2f} times the MAE of the bare backbone."
+                    f"On {spot.dataset} no outcome is shown with a delay of {WORDS[name]}, as the stream ends after "
+                    f"{forecasts} forecasts: nothing is learned, `bias` and `copy` are the bare backbone, and "
+                    f"`{PRESET}` is its head as the source left it."
                 )
-        ours = Duel.of(here, (HONEST, OMPB), (HONEST, ORIGINAL))
-        if ours.ratios:
-            sentences.append(f"`{OMPB}`, which learns rows as they come, has {ours.ratios[0]:.2f} times.")
-    return " ".join(sentences) or "No delay has run yet."
+    return sentences
 
 
 ANALYSIS = Analysis(NAME, "Delay of the outcomes", (TABLE, "feedback_delay_curves"), wanted, reduce, per_step=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from ompb.bench.findings import Finding, Section
 from ompb.bench.protocols import HONEST
@@ -30,6 +31,7 @@ from ompb.paper.grid import (
 )
 from ompb.paper.printed import Number
 from ompb.paper.tally import made_from, notes_on
+from ompb.paper.twice import beside_gaps, same_recipe, trained_twice, twice_section
 
 NAME, HELD_OUT, SHORTEST = "epochs", "val", 24
 EPOCHS = (5, 20, 100)
@@ -45,7 +47,7 @@ def wanted(scope: Scope) -> list[Cell]:
         found += cells([_trained(spot, FIXED[0])], HONEST, alone)
         lengths = (*FIXED, HELD_OUT) if spot.horizon == SHORTEST else FIXED
         found += cells([_trained(spot, length) for length in lengths], HONEST, (ORIGINAL, OMPB))
-    return found
+    return [*found, *cells(same_recipe(spots(scope, SHORT)), HONEST, (ORIGINAL,))]
 
 
 def _trained(spot: Spot, length: str) -> Spot:
@@ -57,21 +59,22 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     measured = Measured.of(results)
-    notes = notes_on(asked, results)
     where = [spot for spot in spots(scope, SHORT) if _has_any(spot, measured)]
     datasets = list(dict.fromkeys(spot.dataset for spot in where))
     wins = {dataset: _wins([spot for spot in where if spot.dataset == dataset], measured) for dataset in datasets}
     chosen = {dataset: _chosen(counts, backbones(scope)) for dataset, counts in wins.items()}
+    twice = trained_twice(where, measured)
     sections = [
-        *(_by_dataset(dataset, [spot for spot in where if spot.dataset == dataset], measured, notes)
-          for dataset in datasets),
+        *(_by_dataset(dataset, [spot for spot in where if spot.dataset == dataset], measured,
+                      notes_on(asked, results, dataset=dataset)) for dataset in datasets),
         _summary(wins, chosen),
         _two_choices(where, chosen, measured),
+        twice_section(twice),
     ]  # fmt: skip
     return Finding(
         analysis=NAME,
         title="How long to train the backbone",
-        text=_text(where, chosen, measured),
+        text=" ".join((_text(where, chosen, measured), *beside_gaps(twice, _gaps(where, measured)))),
         sections=tuple(section for section in sections if section.lines),
         made_from=made_from(results),
     )
@@ -112,17 +115,27 @@ def _printed(spot: Spot, length: str, method: str) -> dict[str, Number]:
     return {metric: number for metric, number in found.items() if number is not None}
 
 
+def _fixed(spot: Spot, measured: Measured, metric: str) -> dict[str, float]:
+    """The error at each number of epochs, over the seeds of all; empty unless all have run."""
+    places = {length: _bare(spot, length) for length in FIXED}
+    seeds = measured.common_seeds(places.values())
+    errors = {length: measured.mean(place, metric, seeds) for length, place in places.items()}
+    known = {length: error for length, error in errors.items() if error is not None}
+    return known if len(known) == len(FIXED) else {}
+
+
+def _gaps(where: Sequence[Spot], measured: Measured) -> list[float]:
+    """How far the MAE at the best number of epochs is ahead of the second, relative to it."""
+    ranked = [sorted(errors.values()) for spot in where if (errors := _fixed(spot, measured, "mae"))]
+    return [second / best - 1 for best, second, *_ in ranked]
+
+
 def _wins(where: Sequence[Spot], measured: Measured) -> Counter[tuple[str, str]]:
     """How often each number of epochs is best for a backbone, over horizons, splits and errors."""
     wins: Counter[tuple[str, str]] = Counter()
-    for spot in where:
-        places = {length: _bare(spot, length) for length in FIXED}
-        seeds = measured.common_seeds(places.values())
-        for metric in ERRORS:
-            errors = {length: measured.mean(place, metric, seeds) for length, place in places.items()}
-            known = {length: error for length, error in errors.items() if error is not None}
-            if len(known) == len(FIXED):
-                wins.update((spot.backbone, length) for length in known if known[length] == min(known.values()))
+    for spot, metric in product(where, ERRORS):
+        errors = _fixed(spot, measured, metric)
+        wins.update((spot.backbone, length) for length in errors if errors[length] == min(errors.values()))
     return wins
 
 

@@ -38,7 +38,7 @@ from ompb.paper.grid import (
     spots,
 )
 from ompb.paper.printed import Accuracy, Number
-from ompb.paper.tally import duel_sentences, made_from, notes_on
+from ompb.paper.tally import duel_sentences, made_from, never_asked, notes_on
 
 FIRST = (ORIGINAL, *TRIVIAL, OMPB, PRESET)  # then the others, by name
 IN_PAPER = {PRESET: "ompb"}  # methods the paper has under another name
@@ -78,9 +78,8 @@ def reduce(table: str, runs: Runs, scope: Scope) -> Finding:
     asked = wanted(table, scope)
     results = [result for result in runs.results if is_of(table, result)]
     measured = Measured.of(results)
-    printed_numbers = printed.accuracy(table)
     sections = [
-        _section(table, dataset, protocol, measured, printed_numbers, notes_on(asked, results))
+        _section(table, dataset, protocol, measured, notes_on(asked, results, dataset=dataset, protocol=protocol))
         for dataset in TABLES[table]
         for protocol in PROTOCOLS
         if any((place.spot.dataset, place.protocol) == (dataset, protocol) for place in measured.results)
@@ -101,9 +100,8 @@ def is_of(table: str, result: Result) -> bool:
     return plain and cell.dataset in TABLES[table] and cell.protocol in PROTOCOLS
 
 
-def _section(
-    table: str, dataset: str, protocol: str, measured: Measured, numbers: Accuracy, notes: Iterable[str]
-) -> Section:
+def _section(table: str, dataset: str, protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
+    numbers = printed.accuracy(table)
     spots_here = sorted({place.spot for place in measured.results if place.spot.dataset == dataset})
     blocks = []
     for spot in spots_here:
@@ -112,7 +110,8 @@ def _section(
         named = sorted(methods, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
         blocks.append([_entry(Place(spot, protocol, method), numbers) for method in named])
     keys = ("backbone", "horizon", "split", "method")
-    return compare(f"{table}: {dataset}, protocol {protocol}", keys, blocks, measured, (BOTH, *notes))
+    notes = (BOTH, *notes, *never_asked(blocks, measured, wanted(table, Scope())))
+    return compare(f"{table}: {dataset}, protocol {protocol}", keys, blocks, measured, notes)
 
 
 def _price_of_training(dataset: str, costs: Costs) -> list[Section]:

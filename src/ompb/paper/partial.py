@@ -54,7 +54,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     measured = Measured.of(results)
-    sections = [_section(protocol, measured, notes_on(asked, results)) for protocol in PROTOCOLS]
+    sections = [_section(protocol, measured, notes_on(asked, results, protocol=protocol)) for protocol in PROTOCOLS]
     spots = dict.fromkeys(replace(place.spot, split="") for place in sorted(measured.results))
     return Finding(
         analysis=NAME,

@@ -16,7 +16,10 @@ from ompb.paper.printed import Number
 
 TCN = "tcn"
 HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": (24, 96), "ili": (24, 48), STAND_IN: (24, 96)}
-NOT_PAPERS = "The weather is not the paper's: the same cities in other years and from other sensors, so without ratio."
+NOT_PAPERS = (
+    "The weather is not the paper's: the same cities in other years and from other sensors, so that nothing is set "
+    "against its numbers."
+)
 
 
 def places(scope: Scope, backbone: str = TCN) -> list[Spot]:
@@ -49,6 +52,11 @@ def number(value: float | None, digits: int = 3) -> str:
 def ratio(dataset: str, ours: float | None, printed: Number) -> str:
     """Ours by the paper's, blank on data that are not the paper's."""
     return beside.ratio(ours, printed) if dataset in PAPERS_DATA else ""
+
+
+def difference(dataset: str, ours: float | None, printed: Number) -> str:
+    """Ours less the paper's, blank on data that are not the paper's."""
+    return "" if ours is None or dataset not in PAPERS_DATA else f"{ours - float(printed):+z.3f}"
 
 
 def data_at_hand(dataset: str) -> BenchmarkData | str:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 
 from ompb.core.certificate.kinds import Kind
 from ompb.types import Floats
 
 DELTA = 0.05
+MOST_WINDOWS = 100_000  # that are looked for
+ROUNDING = 1e-5  # of what was kept; one window more or less is 1 part in 2 m
 
 
 def gammas(kind: str, losses: Floats, delta: float = DELTA) -> Floats:
     """Gamma of the first 1, 2, .. m of the losses (m,), in time order, with no KL to pay: (m,)."""
     made: Kind = Kind.tags[kind]()
     return np.array([_gamma(made, losses[None, :count], delta) for count in range(1, len(losses) + 1)])
+
+
+def windows_behind(gamma: float, delta: float = DELTA) -> int:
+    """Of how many windows this is Gamma, if it is the one for independent windows, which depends on nothing else.
+
+    >>> windows_behind(float(gammas("iid", np.zeros(7))[-1]))
+    7
+    """
+    iid: Kind = Kind.tags["iid"]()
+
+    def is_enough(windows: int) -> bool:
+        return _gamma(iid, np.zeros((1, windows)), delta) <= gamma * (1 + ROUNDING)
+
+    return 1 + bisect_left(range(1, MOST_WINDOWS), True, key=is_enough)
 
 
 def _gamma(kind: Kind, losses: Floats, delta: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 
 from ompb.bench.findings import Finding, Section
@@ -35,6 +36,12 @@ LAW = (
     f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and "
     "`dtaci` bring their own."
 )
+INTERVALS_ONLY = ("aci", "dtaci")
+EARLY = (
+    "Where a score is blank, the cell of some seed in the last column is from before that score was kept, and no mean "
+    "is over other seeds than its line's"
+)
+OWN_SEEDS = "Ours are means over all seeds of a method, behind ± their standard deviation."
 NO_HORIZON = "The paper does not say for which horizon its numbers are, so there is no ratio."
 
 
@@ -48,11 +55,13 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = [result for result in runs.results if _is_here(result)]
     measured = Measured.of(results)
-    notes = notes_on(asked, results)
     sections = [
         section
         for protocol in PROTOCOLS
-        for section in (_scores(protocol, measured, notes), _beside_paper(protocol, measured, results))
+        for section in (
+            _scores(protocol, measured, (*_blank(protocol, measured), *notes_on(asked, results, protocol=protocol))),
+            _beside_paper(protocol, measured, results),
+        )
     ]
     return Finding(
         analysis=NAME,
@@ -64,7 +73,9 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
 
 
 def _is_here(result: Result) -> bool:
-    return main.is_of(MAIN, result) and result.cell.horizon in HORIZONS and "ece" in result.metrics
+    return (
+        main.is_of(MAIN, result) and result.cell.horizon in HORIZONS and not METRICS.keys().isdisjoint(result.metrics)
+    )
 
 
 def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
@@ -81,6 +92,19 @@ def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
         (LAW, *notes),
         METRICS,
     )
+
+
+def _blank(protocol: str, measured: Measured) -> list[str]:
+    """Why some scores are not there: no density, or cells from before they were kept."""
+    lacking: dict[str, dict[str, None]] = {}
+    for place, found in sorted(measured.results.items()):
+        if place.protocol == protocol:
+            absent = [name for name in METRICS for result in found.values() if name not in result.metrics]
+            lacking.setdefault(place.method, {}).update(dict.fromkeys(absent))
+    without = [f"`{name}`" for name in INTERVALS_ONLY if lacking.pop(name, None)]
+    early = [f"`{method}` ({', '.join(METRICS[name] for name in names)})" for method, names in lacking.items() if names]
+    notes = [f"Intervals and no density, so no NLL and no CRPS: {', '.join(without)}."] if without else []
+    return notes + ([f"{EARLY}: {', '.join(early)}."] if early else [])
 
 
 def _spots(protocol: str, measured: Measured) -> list[Spot]:
@@ -110,23 +134,53 @@ def _beside_paper(protocol: str, measured: Measured, results: Iterable[Result]) 
                 lines.append((backbone, split, method, words, *ours, doubts.shown(numbers[key])))
     return Section(
         title=f"Laws on ETTh beside the paper's, protocol {protocol}",
-        notes=(NO_HORIZON, "Ours are means over all seeds of a method.", *doubts.notes()),
+        notes=(NO_HORIZON, OWN_SEEDS, *doubts.notes()),
         headings=("backbone", "split", "method", "score", *(f"ours, {horizon} rows" for horizon in horizons), "paper"),
         lines=tuple(lines),
     )
 
 
 def _over_own_seeds(place: Place, metric: str, measured: Measured) -> str:
-    return shown(measured.mean(place, metric, sorted(measured.results.get(place, {}))))
+    return measured.words(place, metric, sorted(measured.results.get(place, ())))
 
 
 def _text(measured: Measured) -> str:
-    sentences = []
-    for other in (*references("etth"), PRESET):
-        duel = Duel.of(measured, (HONEST, OMPB), (HONEST, other), "crps")
-        if duel.ratios:
-            sentences.append(f"`{OMPB}` has a smaller CRPS than `{other}` {duel}.")
-    return " ".join((*sentences, LAW))
+    """Whom ours beats, and what the law of the paper's method is like beside the printed one."""
+    duels = {
+        other: Duel.of(measured, (HONEST, OMPB), (HONEST, other), "crps") for other in (*references("etth"), PRESET)
+    }
+    words = [f"`{other}` {duel}" for other, duel in duels.items() if duel.ratios]
+    sentences = [f"`{OMPB}` has a smaller CRPS than {', '.join(words)}."] if words else []
+    return " ".join((*sentences, *_width_of_papers(measured), LAW))
+
+
+def _width_of_papers(measured: Measured) -> list[str]:
+    """How wide the intervals of the paper's method are beside those that it prints."""
+    times = {place: by for place in measured.results if (by := _times_as_wide(place, measured)) is not None}
+    if not times:
+        return []
+    widest = max(times, key=times.__getitem__)
+    spot, seeds = widest.spot, sorted(measured.results[widest])
+    width, covered = (shown(measured.mean(widest, metric, seeds)) for metric in ("width80", "coverage80"))
+    return [
+        f"The 80% interval of `{PRESET}` is {statistics.median(times.values()):.1f} times as wide as the paper prints "
+        f"in the median place and {times[widest]:.1f} times at most: {width} against {_printed_width(widest)} under "
+        f"{widest.protocol} on {spot.split}, {spot.backbone}, {spot.horizon} rows, where {covered} of the outcomes lie "
+        "inside. So its CRPS tells of that law and not of the forecast."
+    ]
+
+
+def _times_as_wide(place: Place, measured: Measured) -> float | None:
+    """None for other methods, and without a width."""
+    if place.method != PRESET:
+        return None
+    width = measured.mean(place, "width80", sorted(measured.results[place]))
+    return None if width is None else width / float(_printed_width(place))
+
+
+def _printed_width(place: Place) -> str:
+    key = "etth", paper_backbone(place.spot.backbone), place.spot.split, IN_PAPER[PRESET], "width80"
+    return printed.probabilistic()[key].value
 
 
 ANALYSIS = Analysis(NAME, "Likelihood, coverage and interval scores of every method", (TABLE,), wanted, reduce)

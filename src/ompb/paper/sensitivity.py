@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,11 +48,19 @@ class Sweep:
         if self.defaults[method] not in values.values():
             values[f"{self.defaults[method]:g} (default)"] = self.defaults[method]
             values = dict(sorted(values.items(), key=lambda item: item[1]))
-        needs = self.needs if method == OMPB else {}
         return {
-            word: with_options(method, **needs, **({} if value == self.defaults[method] else {self.option: value}))
+            word: with_options(
+                method, **self._needs(method), **({} if value == self.defaults[method] else {self.option: value})
+            )
             for word, value in values.items()
         }
+
+    def label(self, method: str) -> str:
+        """The method as it is but for the option: with what makes that work."""
+        return with_options(method, **self._needs(method))
+
+    def _needs(self, method: str) -> Mapping[str, Any]:
+        return self.needs if method == OMPB else {}
 
 
 DRAWS = Sweep(
@@ -97,6 +105,7 @@ SWEEPS = (
 HEADINGS = {"mae": "MAE", "mse": "MSE", "cert": "Cert.", "dis": "Dis.", "time_ms": "ms a step"}
 METRICS = {"mae": "mae", "mse": "mse", "cert": "certificate", "dis": "disagreement"}
 WITH_RATIO = ("mae", "mse")
+MOVED = ("mae", "cert")  # what the table in short has
 
 
 def spot_of(scope: Scope) -> Spot:
@@ -119,10 +128,14 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     """A section for each sweep and side, the references, and curves of errors, certificate and time."""
     asked = wanted(scope)
     results = runs.found(asked)
-    spot, notes = spot_of(scope), notes_on(asked, results)
+    spot = spot_of(scope)
     read = {result.cell: _read(result, runs.costs) for result in results}
-    further = {SWEEPS[0].table: notes, DRAWS.table: runs.costs.notes()}
-    sections = [_section(sweep, spot, read, further.get(sweep.table, ())) for sweep in SWEEPS]
+    further = {DRAWS.table: runs.costs.notes()}
+    sections = [_in_short(spot, read)]
+    sections += [
+        _section(sweep, spot, read, (*_lacking(sweep, asked, results), *further.get(sweep.table, ())))
+        for sweep in SWEEPS
+    ]
     measured = Measured.of(results)
     bare = [
         [Entry((name, protocol), Place(spot, protocol, name)) for name in references("etth")] for protocol in PROTOCOLS
@@ -152,6 +165,11 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     )
 
 
+def _lacking(sweep: Sweep, asked: Sequence[Cell], results: Iterable[Result]) -> tuple[str, ...]:
+    names = {name for method in (PRESET, OMPB) for name in sweep.names(method).values()}
+    return notes_on([cell for cell in asked if cell.method in names], results)
+
+
 def _read(result: Result, costs: Costs) -> dict[str, float]:
     """The metrics of a sweep by the names of the printed numbers."""
     found = {name: result.metrics[metric] for name, metric in METRICS.items() if metric in result.metrics}
@@ -169,7 +187,7 @@ def _section(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]],
             if ours is not None:
                 papers = {metric: theirs.get((word, metric)) for metric in sweep.metrics if method == PRESET}
                 numbers = [_numbers(metric, ours.get(metric), papers.get(metric), doubts) for metric in sweep.metrics]
-                lines.append((method, protocol, word, *itertools.chain.from_iterable(numbers)))
+                lines.append((sweep.label(method), protocol, word, *itertools.chain.from_iterable(numbers)))
     headings = [
         heading
         for metric in sweep.metrics
@@ -195,12 +213,12 @@ def _panel(sweep: Sweep, metric: str, spot: Spot, read: Mapping[Cell, Mapping[st
     for method, protocol in SIDES:
         names = sweep.names(method)
         values = [read.get(spot.cell(protocol, names[word]), {}).get(metric) for word in sweep.values]
-        curves.append(_relative(f"{method}, {protocol}", tuple(sweep.values), values))
+        curves.append(_relative(f"{sweep.label(method)}, {protocol}", tuple(sweep.values), values))
     if spot == spot_of(Scope()):
         theirs = printed.sensitivity(sweep.table)
         curves.append(_relative("paper", tuple(sweep.values), [float(theirs[word, metric]) for word in sweep.values]))
     return Panel(
-        title=sweep.title,
+        title=f"{sweep.title}: {HEADINGS[metric]}",
         x_label=sweep.option,
         y_label=f"{HEADINGS[metric]}, relative",
         curves=tuple(curve for curve in curves if curve is not None),
@@ -214,21 +232,68 @@ def _relative(name: str, words: tuple[str, ...], values: list[float | None]) -> 
     return Curve(name, words, tuple(None if value is None else float(f"{value / first:.5g}") for value in values))
 
 
-def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
-    sentences = []
+def _in_short(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> Section:
+    """Between what each option moves the error and the certificate, ours and the paper's."""
+    doubts = Doubts()
+    lines: list[tuple[str, ...]] = []
     for sweep in SWEEPS:
+        ours = _ours_in_short(sweep, spot, read)
+        lines += ours
+        if ours and spot == spot_of(Scope()):
+            lines.append((sweep.option, "paper", ONE_STEP, str(len(sweep.values)), *_papers_ends(sweep, doubts)))
+    ends = [f"{HEADINGS[metric]}, {end}" for metric in MOVED for end in ("least", "most")]
+    headings = ("option", "method", "protocol", "values", *ends)
+    return Section("How far each option moves them", doubts.notes(), headings, tuple(lines), keys=3)
+
+
+def _ours_in_short(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> list[tuple[str, ...]]:
+    """A line for each side that has run."""
+    lines = []
+    for method, protocol in SIDES:
+        found = [read[cell] for cell in _cells(sweep, method, protocol, spot) if cell in read]
+        ends = [shown(end) for metric in MOVED for end in _ends(one[metric] for one in found if metric in one)]
+        if found:
+            lines.append((sweep.option, sweep.label(method), protocol, str(len(found)), *ends))
+    return lines
+
+
+def _papers_ends(sweep: Sweep, doubts: Doubts) -> list[str]:
+    numbers = printed.sensitivity(sweep.table)
+    by_metric = ([numbers[word, metric] for word in sweep.values] for metric in MOVED)
+    return [doubts.shown(end) for found in by_metric for end in (min(found, key=float), max(found, key=float))]
+
+
+def _ends(values: Iterable[float]) -> tuple[float | None, float | None]:
+    known = list(values)
+    return (min(known), max(known)) if known else (None, None)
+
+
+def _cells(sweep: Sweep, method: str, protocol: str, spot: Spot) -> list[Cell]:
+    return [spot.cell(protocol, name) for name in sweep.names(method).values()]
+
+
+def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
+    """What all options together do to the error of each side, and to its certificate."""
+    sentences = []
+    for metric in MOVED:
+        words = []
         for method, protocol in SIDES:
-            errors = [
-                read[cell]["mae"]
-                for name in sweep.names(method).values()
-                if (cell := spot.cell(protocol, name)) in read
-            ]
-            if len(errors) > 1:
-                sentences.append(
-                    f"Over {len(errors)} values of {sweep.option} the MAE of `{method}` ({protocol}) lies between "
-                    f"{min(errors):.4f} and {max(errors):.4f}."
-                )
+            cells_of = dict.fromkeys(cell for sweep in SWEEPS for cell in _cells(sweep, method, protocol, spot))
+            values = [read[cell][metric] for cell in cells_of if metric in read.get(cell, {})]
+            words += [f"of `{method}` ({protocol}) {_reach(values)}"] if len(values) > 1 else []
+        if words:
+            sentences.append(f"Over all values of all options the {HEADINGS[metric]} {', '.join(words)}.")
     return " ".join(sentences) or "No sweep has run yet."
+
+
+def _reach(values: Sequence[float]) -> str:
+    """Where they lie, in words.
+
+    >>> _reach([0.53251, 0.53249]), _reach([0.5, 0.6])
+    ('stays at 0.5325', 'lies between 0.5000 and 0.6000')
+    """
+    least, most = shown(min(values)), shown(max(values))
+    return f"stays at {least}" if least == most else f"lies between {least} and {most}"
 
 
 ANALYSIS = Analysis(NAME, "Sensitivity to single options", tuple(sweep.table for sweep in SWEEPS), wanted, reduce)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ompb.bench.store import COMMIT, Cell, Result
-from ompb.paper.beside import Measured, Place
+from ompb.paper.beside import Entry, Measured, Place
+from ompb.paper.grid import PAPERS_DATA
 
 MOST_NAMED = 12  # methods that a note on missing cells names
 
@@ -36,10 +37,29 @@ def missing(wanted: Sequence[Cell], results: Iterable[Result]) -> str:
     return f"Missing: {absent.total()} of {len(wanted)} cells ({', '.join(named)}{rest})."
 
 
-def notes_on(wanted: Sequence[Cell], results: Iterable[Result]) -> tuple[str, ...]:
-    """The note on what is missing, if anything is."""
-    note = missing(wanted, results)
+def notes_on(wanted: Iterable[Cell], results: Iterable[Result], **where: str) -> tuple[str, ...]:
+    """The note on what is missing, if anything is, of the cells of a section: ``dataset="ili"``."""
+    here = [cell for cell in wanted if all(getattr(cell, field) == value for field, value in where.items())]
+    note = missing(here, results)
     return (note,) if note else ()
+
+
+def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: Iterable[Cell]) -> tuple[str, ...]:
+    """The note on lines that have the paper's numbers alone because nobody asks for their cells, if there are any."""
+    asked = {Place.of(cell) for cell in wanted}
+    alone = {
+        entry.place
+        for block in blocks
+        for entry in block
+        if entry.printed and entry.place not in measured.results and entry.place not in asked
+    }
+    if not alone:
+        return ()
+    names = ", ".join(f"`{name}`" for name in sorted({place.method for place in alone}))
+    protocols = " and ".join(sorted({place.protocol for place in alone}))
+    stand_in = all(place.spot.dataset not in PAPERS_DATA for place in alone)
+    data = " on data that stand in for the paper's" if stand_in else ""
+    return (f"Lines with the paper's numbers alone: {names} are not asked for under {protocols}{data}.",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +82,18 @@ class Duel:
                 ratios.append(ours / theirs)
         return cls(tuple(ratios))
 
+    @property
+    def won(self) -> int:
+        """In how many places the first is better."""
+        return sum(ratio < 1 for ratio in self.ratios)
+
+    @property
+    def median(self) -> float:
+        """Of the ratios; there must be one."""
+        return statistics.median(self.ratios)
+
     def __str__(self) -> str:
-        won = sum(ratio < 1 for ratio in self.ratios)
-        return f"in {won} of {len(self.ratios)} places (median ratio {statistics.median(self.ratios):.3f})"
+        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f})"
 
 
 def duel_sentences(

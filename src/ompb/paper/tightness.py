@@ -62,10 +62,25 @@ def tighter(series: Sequence[Series]) -> list[str]:
     for kind in KINDS[:-1]:
         found = [one.below_iid_from(kind) for one in series]
         counts = [count for count in found if count is not None]
-        never = f", on {len(found) - len(counts)} streams never" if len(counts) < len(found) else ""
+        never = f", on {len(found) - len(counts)} never" if len(counts) < len(found) else ""
         reach = f"{min(counts)} to {max(counts)} windows on" if counts else "no number of windows on"
         words.append(f"{kind} from {reach}{never}")
-    return [f"On the losses of {len(series)} streams Gamma is below that for independent windows: {'; '.join(words)}."]
+    streams = {(one.spot.dataset, one.spot.split) for one in series}
+    losses = f"On {len(series)} series of losses (different streams: {len(streams)})"
+    return [f"{losses} Gamma is below that for independent windows: {'; '.join(words)}."]
+
+
+def not_drawn(series: Sequence[Series]) -> list[str]:
+    """Which settings `bound_figures` has no curve of, in words."""
+    short = sorted((one for one in series if not one.is_long), key=lambda one: len(one.losses))
+    most = {one.spot.dataset: len(one.losses) for one in short}
+    few = [f"{name}: at most {count}" for name, count in most.items()]
+    long = [one for one in series if one.is_long]
+    homeless = [one.spot for one in long if not any(other.spot.split == ID for other in _alike(one, long))]
+    named = dict.fromkeys(f"{spot.dataset}, {spot.backbone}, H = {spot.horizon}" for spot in homeless)
+    words = [f"streams of fewer than {LEAST_WINDOWS} windows ({'; '.join(few)})"] if few else []
+    words += [f"forecasters whose stream at home has not run ({'; '.join(named)})"] if named else []
+    return [f"There are no curves of {' and of '.join(words)}."] if words else []
 
 
 def gamma_section(series: Sequence[Series]) -> Section:
@@ -121,7 +136,7 @@ def _figure(home: Series, alike: Sequence[Series]) -> Figure:
         f"proxy-{spot.dataset}-{spot.backbone}-{spot.horizon}".replace("@", "-"),
         f"Bounds against the number of windows, {spot.dataset}, {spot.backbone}, H = {spot.horizon}",
         "The losses of the stream at home stand for certificate windows. Where the mismatch is positive, the full "
-        "bound is the realised risk plus Gamma.",
+        "bound is the realised risk plus Gamma and, where the disagreement fell, half of that fall.",
         tuple(panels),
     )
 
