@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
+from ompb.paper.beside import DIVERGED
 from ompb.paper.grid import OMPB
 from ompb.paper.page.compared import Grid
-from ompb.paper.page.standing import DIVERGED, diverged
+from ompb.paper.page.standing import diverged
 
 INTERVALS = {
     "coverage80": "80% coverage",

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import BARE
+from ompb.paper.beside import DIVERGED, NO_FORECAST
 from ompb.paper.grid import OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
 from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
-DIVERGED = 100.0  # times it: what is no forecast any more
 LOST = 1.005  # times the error of another method, or more: what counts as losing to it
 NAMED = 2  # methods beside the best one that a loss names
 
@@ -188,7 +188,7 @@ def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     won = sum(errors[OMPB].mae < errors[name].mae for errors in both)
     return (
         f"{statistics.median(ratios):.3f}",
-        f"{max(ratios):.3f}" if max(ratios) < DIVERGED else "diverged",
+        f"{max(ratios):.3f}" if max(ratios) < DIVERGED else NO_FORECAST,
         "" if ours is None else f"{ours:.3f}",
         f"{harmed} of {len(cells)}",
         f"{won} of {len(both)}" if both else "",

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Result
-from ompb.paper.beside import Doubts
+from ompb.paper.beside import DIVERGED, NO_FORECAST, Doubts
 from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
 from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
 from ompb.paper.page.compared import Beside, Grid
 from ompb.paper.page.material import Aim
-from ompb.paper.page.standing import DIVERGED, diverged
+from ompb.paper.page.standing import diverged
 from ompb.paper.printed import Number, accuracy
 
 METRICS = ("mae", "mse")
@@ -86,7 +86,7 @@ def _beside(one: Beside | None, lost: bool, *, is_ours: bool) -> tuple[str, str,
 
 def _error(one: Beside | None, lost: bool) -> str:
     """The mean, unless a seed in it has diverged: then it says nothing more."""
-    return "" if one is None else "diverged" if lost else f"{one.value:.4f}"
+    return "" if one is None else NO_FORECAST if lost else f"{one.value:.4f}"
 
 
 def _printed(place: Spot, method: str, metric: str) -> Number | None:
