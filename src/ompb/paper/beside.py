@@ -20,6 +20,7 @@ Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
 
 ERRORS = {"mae": "MAE", "mse": "MSE"}
 ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seeds are held against
+SAME = 1e-4  # relative difference of errors that means nothing: one backbone run twice on a GPU made 1e-5
 GUESSED = ("ili",)  # the paper's data, but nobody knows which of their rows
 HINT = "Which rows of ili the paper has is not known exactly: what stands beside its numbers there is a hint."
 DIVERGED, NO_FORECAST = 100.0, "diverged"  # an MAE of so many times the bare backbone's, and what tables say of it

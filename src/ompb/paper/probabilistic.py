@@ -13,6 +13,7 @@ from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import (
+    INTERVALS_ONLY,
     OMPB,
     PRESET,
     PROTOCOLS,
@@ -36,7 +37,6 @@ LAW = (
     f"source's counting as {SOURCE_WINDOWS:g} windows. `ompb`, `ompb-paper` and what is built on them, `aci` and "
     "`dtaci` bring their own."
 )
-INTERVALS_ONLY = ("aci", "dtaci")
 EARLY = (
     "Where a score is blank, the cell of some seed in the last column is from before that score was kept, and no mean "
     "is over other seeds than its line's"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.paper.beside import Measured, Place
+from ompb.paper.beside import SAME, Measured, Place
 from ompb.paper.grid import ORIGINAL, STAND_IN, Spot, paper_backbone
 from ompb.paper.places import keys_of, number
 
@@ -23,7 +23,6 @@ RECIPES: Mapping[tuple[str, str], str] = {
     (STAND_IN, "tcn"): "5",
 }  # fmt: skip
 CHANCE = "MAE of the bare backbone, of the same seeds. First: the network of the main tables. What differs is chance."
-SAME = 1e-4  # relative difference of errors: one network, whose forecasts were made anew at most
 
 
 @dataclass(frozen=True, slots=True)

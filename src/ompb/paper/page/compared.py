@@ -12,10 +12,7 @@ from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import WINDOWS, Result
-from ompb.paper.grid import OMPB, PUBLISHED, Spot
-
-INTERVALS_ONLY = ("aci", "dtaci")  # they leave the forecast of the backbone as it is
-SAME = 1e-4  # relative difference of errors that means nothing: one backbone run twice on a GPU made 1e-5
+from ompb.paper.grid import INTERVALS_ONLY, OMPB, PUBLISHED, Spot
 
 
 @dataclass(frozen=True, slots=True)

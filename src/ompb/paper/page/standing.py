@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeAlias
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import BARE
-from ompb.paper.beside import DIVERGED, NO_FORECAST
-from ompb.paper.grid import OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
-from ompb.paper.page.compared import INTERVALS_ONLY, SAME, Grid, is_published
+from ompb.paper.beside import DIVERGED, NO_FORECAST, SAME
+from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
+from ompb.paper.page.compared import Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
 LOST = 1.005  # times the error of another method, or more: what counts as losing to it

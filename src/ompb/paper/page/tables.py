@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Result
-from ompb.paper.beside import DIVERGED, NO_FORECAST, Doubts
+from ompb.paper.beside import DIVERGED, GUESSED, HINT, NO_FORECAST, Doubts
 from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
 from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
 from ompb.paper.page.compared import Beside, Grid
@@ -36,6 +36,7 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
             "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
             f"many, honest and one-step. Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on.",
             *stands_in,
+            *((HINT,) if dataset in GUESSED else ()),
             *doubts.notes(),
         ),
         headings=(
