@@ -7,6 +7,7 @@ import pytest
 
 from ompb.bench.contract import Prediction
 from ompb.bench.scores import TOGETHER, RunningScores, intervals
+from ompb.errors import ShapeError
 from ompb.metrics.probabilistic import coverage, crps, nll, width, winkler
 from ompb.types import Floats
 
@@ -66,3 +67,24 @@ def test_what_a_method_writes_over_was_scored_as_it_was() -> None:
         kept.add(Prediction(mean.copy(), sd.copy()), outcome)
         reused.add(Prediction(mean, sd), outcome)
     assert reused.metrics() == kept.metrics()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (Prediction(np.zeros(CHANNELS)), r"the mean .* \(2,\)"),
+        (Prediction(np.zeros((1, CHANNELS))), r"the mean .* \(1, 2\)"),
+        (Prediction(np.zeros((HORIZON, CHANNELS)), np.ones(CHANNELS)), r"the sd .* \(2,\)"),
+        (
+            Prediction(np.zeros((HORIZON, CHANNELS)), None, {0.8: (np.zeros((HORIZON, CHANNELS)), np.zeros(HORIZON))}),
+            r"an end of the interval 0.8 .* \(5,\)",
+        ),
+    ],
+)
+def test_arrays_of_another_shape_are_refused_by_name(wrong: Prediction, named: str) -> None:
+    """None is spread over the leads or channels that it lacks."""
+    running, good, outcome = RunningScores(), Prediction(np.ones((HORIZON, CHANNELS))), np.zeros((HORIZON, CHANNELS))
+    running.add(good, outcome)
+    with pytest.raises(ShapeError, match=rf"{named}; every array of a Prediction has to be \(H, C\) = \(5, 2\)"):
+        running.add(wrong, outcome)
+    assert running.metrics()["mae"] == 1.0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from ompb.bench.contract import SCORED_LEVELS, Prediction
-from ompb.errors import NotFiniteError
+from ompb.errors import NotFiniteError, ShapeError
 from ompb.floor.normal import gaussian_half_width
 from ompb.metrics.point import mae, mse
 from ompb.metrics.probabilistic import coverage, crps, ece, nll, width, winkler
@@ -57,6 +57,7 @@ class RunningScores:
 
     def add(self, prediction: Prediction, outcome: Floats) -> tuple[float, float]:
         """Score one forecast against its outcome (H, C); returns its MAE and MSE."""
+        self._require_shapes(prediction, outcome.shape)
         if not np.isfinite(prediction.mean).all():
             raise NotFiniteError(f"forecast {self.windows + 1} of the stream is not finite; return numbers only.")
         self.windows += 1
@@ -65,6 +66,15 @@ class RunningScores:
         self.sums["mse"] += errors[1]
         self._wait(Form.of(prediction), prediction, outcome)
         return errors
+
+    def _require_shapes(self, prediction: Prediction, wanted: tuple[int, ...]) -> None:
+        """Each array has a number for each lead and channel: one that lacks an axis would be spread over it."""
+        for name, array in _named_arrays(prediction):
+            if np.shape(array) != wanted:
+                raise ShapeError(
+                    f"{name} of forecast {self.windows + 1} of the stream has the shape {np.shape(array)}; every array "
+                    f"of a Prediction has to be (H, C) = {wanted}: one line for each lead, one column for each channel."
+                )
 
     def _wait(self, form: Form, prediction: Prediction, outcome: Floats) -> None:
         if form != self.form:
@@ -102,6 +112,14 @@ class RunningScores:
         covered = {level: total / self.windows for level, total in self.inside.items()}
         means |= {f"coverage{shown}": covered[level] for level, shown in SHOWN.items() if level in covered}
         return means | ({"ece": ece(list(covered), list(covered.values()))} if covered else {})
+
+
+def _named_arrays(prediction: Prediction) -> Iterator[tuple[str, Floats]]:
+    yield "the mean", prediction.mean
+    if prediction.sd is not None:
+        yield "the sd", prediction.sd
+    for level, ends in (prediction.intervals or {}).items():
+        yield from ((f"an end of the interval {level}", end) for end in ends)
 
 
 def intervals(prediction: Prediction) -> Mapping[float, tuple[Floats, Floats]]:
