@@ -15,7 +15,7 @@ from small_etth import HORIZON
 
 from ompb.bench.executors import Died, Ended, Executor, Found, InTurn, Processes
 from ompb.bench.executors.contract import Status
-from ompb.bench.store import Cell, Store, collect
+from ompb.bench.store import Store, collect
 from ompb.errors import OptionError
 
 
@@ -38,9 +38,8 @@ def test_a_cell_that_kills_every_process_is_named_and_the_others_finish(grid: Mo
         grid.command(tmp_path / "store", "--jobs", "2", methods=methods), capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (1, "")
-    for split in ("id", "ood"):
-        cell = Cell("etth", "ridge", HORIZON, split, "honest", "dies always", 0)
-        assert f"{cell} failed: its process died 2 times (the last time: SIGKILL)\n" in done.stdout
+    cells = ", ".join(f"etth ridge {HORIZON} {split} honest dies always 0" for split in ("id", "ood"))
+    assert f"{cells} failed: its process died 2 times (the last time: SIGKILL)\n" in done.stdout
     assert "4 cells finished, 0 were there already, 2 failed" in done.stdout
     assert [result.cell.method for result in collect(Store(tmp_path / "store"))] == ["bias", "last"] * 2
 

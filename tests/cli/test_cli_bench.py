@@ -78,21 +78,24 @@ def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(
     assert_refused(ompb(capsys, *one, "--method", "ompb"), "learns from rows only")
     assert not list(tmp_path.iterdir())
     answer = ompb(capsys, *one, "--method", "all")
-    assert answer.out.startswith("ompb left out: the live head learns from rows only")
-    assert "solid left out: it trains the weights of a network" in answer.out
-    assert "11 cells finished" in answer.out
+    *reasons, counted = answer.out.splitlines()
+    assert reasons[0].startswith("ompb, ompb+history left out: the live head learns from rows only")
+    (trains,) = (reason for reason in reasons if " left out: it trains the weights of a network" in reason)
+    assert {"solid,", "gd,", "tafas"} <= set(trains.split())
+    assert counted.startswith("11 cells finished")
 
 
-def test_a_failed_cell_gives_exit_code_1(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch")
-    answer = ompb(
-        capsys,
-        *("bench", "run", "--dataset", "etth", "--backbone", "tcn", "--device", "abacus", "--horizon", HORIZON),
-        *("--split", "id", "--method", "last", "--folder", folder, "--store", tmp_path),
-    )
+def test_failed_cells_give_exit_code_1_and_a_line_for_each_cause(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--horizon", HORIZON, "--seed", 0, 1, 2, "--method", "last", 'ompb[gates="open"]', "copy[rate=1]")
+    answer = ompb(capsys, *small(folder, tmp_path), *words, "--split", "id")
     assert answer.code == 1
-    assert "etth tcn 4 id honest last 0 failed: device 'abacus' does not exist" in answer.out
-    assert "0 cells finished, 0 were there already, 1 failed" in answer.out
+    first, second, counted = answer.out.splitlines()
+    named = "etth ridge 4 id honest {0} 0, etth ridge 4 id honest {0} 1 and 1 more failed: "
+    assert first.startswith(named.format('ompb[gates="open"]') + "unknown option 'gates'; did you mean 'gate'?")
+    assert second.startswith(named.format("copy[rate=1]") + "the method 'copy[rate=1]' cannot be made")
+    assert counted == f"3 cells finished, 0 were there already, 6 failed: {tmp_path}"
 
 
 @pytest.mark.parametrize(
@@ -192,21 +195,10 @@ def test_several_analyses_as_far_as_the_time_allows(
     assert "7 cells are left: the time was over. The same command goes on with them." in answer.out
 
 
-def test_what_of_an_analysis_cannot_be_run_is_said(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ("bench", "run", "--analysis", "ili_results", "--method", "last", "--seed", 0, "--quick")
-    answer = ompb(capsys, *words, "--folder", folder, "--store", tmp_path)
-    assert answer.out.startswith("last left out: ")
-    assert "ILINet" in answer.out
-    assert "0 cells finished, 0 were there already, 0 failed" in answer.out
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--analysis", "main"), "no analysis 'main'; accepted: etth_all_split"),
-        (("--analysis", "delay", "--dataset", "weather-5k"), "'delay' needs no cell of this choice"),
         (("--dataset", "etth"), "pass --dataset and --backbone, or --analysis"),
         (("--dataset", "etth", "--backbone", "ridge", "--quick"), "--quick is for an analysis"),
     ],

@@ -123,8 +123,9 @@ def test_what_cannot_be_run_here_is_left_out_with_the_reason(tmp_path: Path) -> 
     grid = runnable(wanted, tmp_path)
     assert grid.cells == (SHORT, honest)
     assert list(grid.left_out) == [LONG, leaky, elsewhere]
-    assert "learns from rows only" in grid.left_out[leaky]
-    assert "ILINet" in grid.left_out[elsewhere]
+    assert [grid.left_out[cell].who for cell in (LONG, leaky, elsewhere)] == ["etth, id at 96 rows", "ompb", "ili"]
+    assert "learns from rows only" in grid.left_out[leaky].why
+    assert "ILINet" in grid.left_out[elsewhere].why
 
 
 def test_what_nobody_can_tell_without_data_or_packages_counts_as_possible(
@@ -139,7 +140,7 @@ def test_what_nobody_can_tell_without_data_or_packages_counts_as_possible(
     wanted = [SHORT, LONG, leaky, elsewhere, ghost]
     assert possible(wanted, tmp_path) == {SHORT, elsewhere, ghost}
     assert runnable(wanted, tmp_path).cells == (SHORT,)
-    assert "a_package_nobody_has" in runnable(wanted, tmp_path).left_out[ghost]
+    assert "a_package_nobody_has" in runnable(wanted, tmp_path).left_out[ghost].why
 
 
 def test_every_data_set_and_method_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ompb.bench.backbones import BaseForecasts, RunContext
 from ompb.bench.executors import Died, Ended, Executor, Found, InTurn
 from ompb.bench.methods import is_by_stream, method_names, unfit
 from ompb.bench.protocols import Clock
+from ompb.bench.ready import require_devices, require_weights
 from ompb.bench.store import Cell
 from ompb.bench.work import CellEnd, Follow, Job, Prepare, added_code, conditions
 from ompb.datasets.benchmark import load
@@ -27,6 +28,7 @@ from ompb.floor import checks
 
 ALL = "all"
 TRIES = 2  # of a cell whose process dies
+NAMED = 2  # cells that a sentence on failures names
 
 Progress: TypeAlias = Callable[[int, int], None]
 Log: TypeAlias = Callable[[str], None]
@@ -38,12 +40,19 @@ def never() -> bool:
     return False
 
 
+class LeftOut(NamedTuple):
+    """Why a cell is not run."""
+
+    who: str  # it is the fault of: a method, a data set, or a part of one
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The cells of a choice, and those left out because "all" met a method that does not fit, with the reason."""
 
     cells: tuple[Cell, ...]
-    left_out: Mapping[Cell, str]
+    left_out: Mapping[Cell, LeftOut]
 
     @classmethod
     def of(
@@ -74,10 +83,17 @@ class Grid:
                     if reason is None:
                         cells.append(cell)
                     elif ALL in methods:
-                        left_out[cell] = reason
+                        left_out[cell] = LeftOut(name, reason)
                     else:
                         raise OptionError(f"the cell {cell} cannot be run: {reason}.")
         return cls(tuple(cells), left_out)
+
+    def told(self) -> list[str]:
+        """A sentence for each reason to leave cells out."""
+        by_reason: dict[str, dict[str, None]] = {}
+        for who, why in self.left_out.values():
+            by_reason.setdefault(why, {})[who] = None
+        return [f"{', '.join(whose)} left out: {why}." for why, whose in by_reason.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +105,23 @@ class Report:
     new: list[Cell] = field(default_factory=list)
     failed: dict[Cell, str] = field(default_factory=dict)
 
+    def told(self) -> list[str]:
+        """A sentence for each cause of failure."""
+        by_cause: dict[str, list[Cell]] = {}
+        for cell, problem in self.failed.items():
+            by_cause.setdefault(problem, []).append(cell)
+        return [f"{_named(cells)} failed: {problem}" for problem, cells in by_cause.items()]
+
     @property
     def left(self) -> int:
         """Cells that were not begun, or not ended, when the time was over."""
         return self.asked - len(self.new) - len(self.failed)
+
+
+def _named(cells: Sequence[Cell]) -> str:
+    """The first few, and how many more there are."""
+    named = ", ".join(map(str, cells[:NAMED]))
+    return named if len(cells) <= NAMED else f"{named} and {len(cells) - NAMED} more"
 
 
 def run(
@@ -109,14 +138,19 @@ def run(
     They are begun in their order, as far as they share nothing; once ``is_over`` nothing more is begun.
 
     A cell that fails with an error of this package, or of code that was added, does not stop the others; nor does one
-    whose process dies, which is tried once more in another. Without an executor everything runs in this process.
+    whose process dies, which is tried once more in another. A device that is not there, or GPT-2's weights, raise
+    `OptionError` before anything is run. Without an executor everything runs in this process.
     ``progress`` is called with (cells done, cells in all), ``log`` with a line per event.
     """
     wanted = list(dict.fromkeys(cells))
     missing = [cell for cell in wanted if not _finished(cell, run_context)]
+    executor = executor or InTurn()
+    if missing and executor.is_here:
+        require_devices(run_context)
+    require_weights(missing, run_context)
     run_context.store.sweep()
     report = Report(old=len(wanted) - len(missing), asked=len(missing))
-    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor or InTurn(), is_over)
+    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor, is_over)
     for done, (cell, problem) in enumerate(ends, start=1):
         if problem is None:
             report.new.append(cell)

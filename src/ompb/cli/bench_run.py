@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -18,7 +18,7 @@ from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, never, run
 from ompb.bench.store import Cell, Store
 from ompb.cli.console import progress, say
-from ompb.datasets.benchmark import NAMES
+from ompb.datasets.benchmark import NAMES, public_set
 from ompb.errors import OptionError
 from ompb.paper.analysis import Analysis, Scope
 from ompb.paper.catalogue import ANALYSES, find
@@ -162,15 +162,17 @@ def run_cells(
         per_step = per_step or any(one.per_step for one in asked)
     else:
         grid = _of_choice(chosen, quick, folder)
-    for reason in dict.fromkeys(f"{cell.method} left out: {reason}." for cell, reason in grid.left_out.items()):
-        say(reason)
+    if grid.left_out and not grid.cells:
+        raise OptionError(f"no cell can be run. {' '.join(grid.told())}")
+    for sentence in grid.told():
+        say(sentence)
     run_context = RunContext(Store(store), folder, device, gpt2_checkpoint, added, per_step, train_on)
     with progress("Running cells") as bar:
         where = _executor(executor, jobs, run_context, bar.say)
         is_over = never if minutes is None else _after(60 * minutes)
         report = run(grid.cells, run_context, executor=where, is_over=is_over, progress=bar, log=say if log else None)
-    for cell, problem in report.failed.items():
-        say(f"{cell} failed: {problem}")
+    for sentence in report.told():
+        say(sentence)
     say(f"{len(report.new)} cells finished, {report.old} were there already, {len(report.failed)} failed: {store}")
     if report.left:
         say(f"{report.left} cells are left: the time was over. The same command goes on with them.")
@@ -202,22 +204,53 @@ def _of_analyses(
     analyses: Sequence[Analysis], scope: Scope, chosen: dict[str, Sequence[Any] | None], folder: Path | None
 ) -> Grid:
     """The cells that analyses need, in their order, as far as they were chosen."""
+    needed = {analysis.name: analysis.cells(scope) for analysis in analyses}
+    if any(needed.values()):
+        _require_known(needed, chosen, " with --quick" if scope.quick else "")
     cells: dict[Cell, None] = {}
-    for analysis in analyses:
-        own = [cell for cell in analysis.cells(scope) if _is_chosen(cell, chosen)]
-        if not own:
-            raise OptionError(f"the analysis {analysis.name!r} needs no cell of this choice; leave some options out.")
-        cells |= dict.fromkeys(own)
+    for name, own in needed.items():
+        if own:
+            cells |= dict.fromkeys(_chosen_of(name, own, chosen))
+        else:
+            say(f"The analysis {name} is made from data alone and needs no run: see ompb bench table {name}.")
     return runnable(cells, folder)
 
 
-def _is_chosen(cell: Cell, chosen: dict[str, Sequence[Any] | None]) -> bool:
-    return all(values is None or getattr(cell, name) in values for name, values in chosen.items())
+def _require_known(needed: dict[str, list[Cell]], chosen: dict[str, Sequence[Any] | None], quickly: str) -> None:
+    """Refuse a choice that no cell of any analysis has, by name."""
+    for option, values in chosen.items():
+        there = dict.fromkeys(getattr(cell, option) for own in needed.values() for cell in own)
+        unknown = [value for value in values or () if value not in there]
+        if unknown:
+            raise OptionError(
+                f"--{option} {_in_row(unknown)}: no cell of {_in_row(needed)}{quickly} has it; "
+                f"accepted: {_in_row(there)}."
+            )
+
+
+def _chosen_of(name: str, cells: list[Cell], chosen: dict[str, Sequence[Any] | None]) -> list[Cell]:
+    """The cells of an analysis that fit every option. Raises where an option leaves none."""
+    for option, values in chosen.items():
+        left = [cell for cell in cells if values is None or getattr(cell, option) in values]
+        if not left:
+            there = dict.fromkeys(getattr(cell, option) for cell in cells)
+            raise OptionError(
+                f"--{option} {_in_row(values or ())} leaves no cell of {name}: with the other options it has "
+                f"{_in_row(there)}; name one of these, or leave an option out."
+            )
+        cells = left
+    return cells
+
+
+def _in_row(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))
 
 
 def _of_choice(chosen: dict[str, Sequence[Any] | None], quick: bool, folder: Path | None) -> Grid:
     if quick:
         raise OptionError("--quick is for an analysis; name one with --analysis, or leave it out.")
+    for name in chosen["dataset"] or ():
+        public_set(name)  # raises if there is none
     if not chosen["dataset"] or not chosen["backbone"]:
         raise OptionError("no cells were chosen; pass --dataset and --backbone, or --analysis.")
     return Grid.of(

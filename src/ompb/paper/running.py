@@ -10,7 +10,7 @@ from pathlib import Path
 from ompb.bench.findings import Finding
 from ompb.bench.joining import Joining
 from ompb.bench.methods import lacking, unfit
-from ompb.bench.runner import Grid
+from ompb.bench.runner import Grid, LeftOut
 from ompb.bench.store import Cell, Store, export, exported, with_earlier
 from ompb.bench.work import conditions
 from ompb.datasets.benchmark import BenchmarkData, load
@@ -27,14 +27,14 @@ FOLDER = "findings"
 class _Obstacle:
     """Why a cell cannot be run here."""
 
-    reason: str
+    left_out: LeftOut
     is_certain: bool  # False if data or a package that is not at hand could remove it
 
 
 def runnable(cells: Iterable[Cell], folder: Path | None = None) -> Grid:
     """The cells that can be run with the data in a folder, and why others cannot: no data, too few rows, unfit."""
     found = _obstacles(cells, folder)
-    left_out = {cell: obstacle.reason for cell, obstacle in found.items() if obstacle is not None}
+    left_out = {cell: obstacle.left_out for cell, obstacle in found.items() if obstacle is not None}
     return Grid(tuple(cell for cell in found if cell not in left_out), left_out)
 
 
@@ -64,16 +64,17 @@ def _obstacle(
 ) -> _Obstacle | None:
     data = data_of(cell.dataset)
     if isinstance(data, str):
-        return _Obstacle(data, is_certain=False)
+        return _Obstacle(LeftOut(cell.dataset, data), is_certain=False)
     try:
         data.stream(cell.split, cell.horizon)
     except TooShortError as error:
-        return _Obstacle(str(error).rstrip("."), is_certain=True)
+        part = f"{cell.dataset}, {cell.split} at {cell.horizon} rows"
+        return _Obstacle(LeftOut(part, str(error).rstrip(".")), is_certain=True)
     lack = lack_of(cell.method)
     if lack is not None:
-        return _Obstacle(lack, is_certain=False)
+        return _Obstacle(LeftOut(cell.method, lack), is_certain=False)
     reason = unfit(cell.method, conditions(data, cell))
-    return None if reason is None else _Obstacle(reason, is_certain=True)
+    return None if reason is None else _Obstacle(LeftOut(cell.method, reason), is_certain=True)
 
 
 def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:

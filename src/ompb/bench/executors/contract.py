@@ -51,6 +51,10 @@ class Executor(Protocol):
     """Runs up to ``slots`` tasks at once. What a task raises is raised by `wait`."""
 
     @property
+    def is_here(self) -> bool:
+        """Whether tasks run on this machine, so that its devices are theirs."""
+
+    @property
     def slots(self) -> int:
         """How many tasks may be at work."""
 

@@ -12,6 +12,7 @@ class InTurn:
     """An executor with one slot, whose tasks can tell what they are doing."""
 
     slots = 1
+    is_here = True
 
     def __init__(self, status: Status = silent) -> None:
         self._status = status

@@ -24,6 +24,8 @@ _SPAWN = get_context("spawn")
 class Processes:
     """An executor of so many processes, each of which does one task after the other."""
 
+    is_here = True
+
     def __init__(self, jobs: int) -> None:
         self.slots = checks.count("jobs", jobs)
         self._at_work: dict[Connection, tuple[_Worker, Task]] = {}

@@ -21,6 +21,8 @@ class RayTasks:
     Connects to the cluster that RAY_ADDRESS names, else starts one on this machine, unless that has been done.
     """
 
+    is_here = False
+
     def __init__(self, jobs: int | None = None, device: str = "cpu") -> None:
         if not ray.is_initialized():
             ray.init(log_to_driver=False, logging_level=logging.WARNING)
