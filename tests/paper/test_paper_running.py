@@ -47,11 +47,17 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
     with pytest.raises(OptionError, match=r"no cell of the analysis 'toy' is in .*--analysis toy --quick"):
         finding_of(TOY, Store(store), results)
     quick = finding_of(TOY, stored(store, result("copy", 0.1)), results)
-    assert quick.text == "quick"
+    assert (quick.finding.text, quick.is_exported) == ("quick", False)
+    assert quick.told() == f"Made now from 1 cell in {store}."
     done = export_all(Store(store), results / "scores", [TOY])
     assert (done.cells, done.findings) == (1, (results / "findings" / "toy.json",))
-    assert finding_of(TOY, Store(tmp_path / "empty"), results) == quick
-    assert finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results).text == "full"
+    path = results / "findings" / "toy.json"
+    written = finding_of(TOY, Store(tmp_path / "empty"), results)
+    assert (written.finding, written.is_exported) == (quick.finding, True)
+    assert written.told() == f"As exported to {path}: {tmp_path / 'empty'} has nothing of it."
+    full = finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results)
+    assert full.finding.text == "full"
+    assert full.told() == f"Made now from 1 cell in {store}. As exported, with another --store: {path}."
 
 
 def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> None:
@@ -110,6 +116,19 @@ def test_exported_cells_show_what_those_of_a_store_do(analysis: Analysis, tmp_pa
 def test_an_analysis_may_be_made_from_data_alone(data: list[str], shows: bool) -> None:
     free = dataclasses.replace(TOY, reduce=lambda *_: Finding("toy", "", "", made_from={"data": data}))
     assert (finding_in(runs([]), free) is not None) == shows
+
+
+def test_an_analysis_of_data_alone_says_from_which_or_asks_for_them(tmp_path: Path) -> None:
+    def made_from(data: list[str]) -> Analysis:
+        return dataclasses.replace(
+            TOY, cells=lambda _: [], reduce=lambda *_: Finding("toy", "", "", made_from={"data": data})
+        )
+
+    assert (
+        finding_of(made_from(["a", "b"]), Store(tmp_path), tmp_path).told() == "Made now from the data at hand: a, b."
+    )
+    with pytest.raises(OptionError, match=r"the data that the analysis 'toy' is made from are not at hand.*--folder"):
+        finding_of(made_from([]), Store(tmp_path), tmp_path)
 
 
 def test_what_cannot_be_run_here_is_left_out_with_the_reason(tmp_path: Path) -> None:

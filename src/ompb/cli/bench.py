@@ -13,8 +13,18 @@ from ompb.bench.methods import method_names
 from ompb.bench.render import render
 from ompb.bench.store import SCORES, Cell, Store
 from ompb.cli import bench_run
-from ompb.cli.bench_run import STORE, DataFolder, Place, Several
-from ompb.cli.console import say, show_table
+from ompb.cli.bench_run import Several
+from ompb.cli.console import note, say, show_table
+from ompb.cli.folders import (
+    RESULTS,
+    STORE,
+    DataFolder,
+    Place,
+    Results,
+    data_in,
+    require_results,
+    require_tables_alone,
+)
 from ompb.errors import OptionError
 from ompb.floor.files import replacing
 from ompb.floor.names import counted
@@ -22,7 +32,7 @@ from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
 from ompb.paper.progress import Overview, Standing
-from ompb.paper.running import export_all, finding_of
+from ompb.paper.running import Shown, export_all, finding_of
 
 GROUP_HELP = """Benchmark: cells, results and the paper's analyses.
 
@@ -60,8 +70,6 @@ that was trained again is another one: a cell does not take the place of one aro
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
 app.command("run", help=bench_run.HELP, cls=Several)(bench_run.run_cells)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the analysis.")]
-Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with exported cells and findings.")]
-RESULTS = Path("results")
 
 
 class Format(StrEnum):
@@ -129,9 +137,13 @@ def table(
     style: Annotated[Format, typer.Option("--format", help="Of the output.")] = Format.text,
     store: Place = STORE,
     results: Results = RESULTS,
+    folder: DataFolder = None,
 ) -> None:
     """Print the tables."""
-    typer.echo(render(finding_of(find(name), Store(store), results).sections, style.value))
+    with data_in(folder):
+        shown = finding_of(find(name), Store(store), results)
+    typer.echo(render(shown.finding.sections, style.value))
+    note(shown.told())
 
 
 @app.command("figure", help=FIGURE_HELP)
@@ -140,18 +152,38 @@ def figure(
     out: Annotated[Path, typer.Option(metavar="FILE.svg", help="Where to write.")],
     store: Place = STORE,
     results: Results = RESULTS,
+    folder: DataFolder = None,
 ) -> None:
     """Write the figures."""
     from ompb.reports.drawing import svg
 
-    figures = finding_of(find(name), Store(store), results).figures
+    if out.suffix.lower() != ".svg":
+        raise OptionError(f"--out {out} does not end in .svg, and figures are drawn as SVG; name a file that does.")
+    with data_in(folder):
+        shown = finding_of(find(name), Store(store), results)
+    figures = shown.finding.figures
     if not figures:
-        raise OptionError(f"the analysis {name!r} has no figure of what has run; see ompb bench table {name}.")
+        raise OptionError(_without_figure(shown))
+    note(shown.told())
     for drawn in figures:
         path = out if len(figures) == 1 else out.with_stem(f"{out.stem}-{drawn.name}")
         with replacing(path, parents=True) as part:
             part.write_text(svg(drawn), encoding="utf-8")
         say(f"Figure: {path}")
+
+
+def _without_figure(shown: Shown) -> str:
+    """Why there is nothing to draw: the analysis has tables alone, or what is shown is too little."""
+    name, exported = shown.finding.analysis, shown.exported
+    see = f"see ompb bench table {name}"
+    if exported is None:
+        return f"what is in {shown.store} of the analysis {name!r} gives no figure; {see}, or name another --store."
+    if not exported.figures:
+        return f"the analysis {name!r} has no figure, only tables ({shown.path} has none either); {see}."
+    return (
+        f"what is in {shown.store} of the analysis {name!r} is too little for its figure; run more of it, or name "
+        f"another --store: with one that has nothing of it, the figure is drawn as exported to {shown.path}."
+    )
 
 
 @app.command("export", help=EXPORT_HELP)
@@ -166,9 +198,12 @@ def export_cells(
     other_networks: Annotated[
         bool, typer.Option("--other-networks", help="Let cells replace those that stand on other networks.")
     ] = False,
+    folder: DataFolder = None,
 ) -> None:
     """One line per cell, one file per finding."""
-    done = export_all(Store(store), out, ANALYSES, add=add, other_networks=other_networks)
+    require_tables_alone(out)
+    with data_in(folder):
+        done = export_all(Store(store), out, ANALYSES, add=add, other_networks=other_networks)
     say(f"{done.cells} cells: {out}")
     if done.joining.replaced:
         say(f"Replaced: {counted(len(done.joining.replaced), 'cell')} that were there.")
@@ -180,9 +215,7 @@ def export_cells(
 
 @app.command("page", help="Write the pages of results and the README's headline from a folder of exported results.")
 def page(
-    results: Annotated[Path, typer.Option(metavar="DIR", help="With the cells that `ompb bench export` wrote.")] = Path(
-        "results"
-    ),
+    results: Results = RESULTS,
     docs: Annotated[Path, typer.Option(metavar="DIR", help="Where to write results.md and its tables.")] = Path("docs"),
     readme: Annotated[
         Path | None,
@@ -190,5 +223,6 @@ def page(
     ] = None,
 ) -> None:
     """Markdown: a short page, and one per data set."""
+    require_results(results)
     for path in write_pages(Material.read(results), docs, readme):
         say(f"Written: {path}")

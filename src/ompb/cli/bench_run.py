@@ -18,17 +18,12 @@ from ompb.bench.protocols import ACCEPTED, HONEST
 from ompb.bench.runner import ALL, Grid, never, run
 from ompb.bench.store import Cell, Store
 from ompb.cli.console import progress, say
+from ompb.cli.folders import STORE, DataFolder, Place
 from ompb.datasets.benchmark import NAMES, public_set
 from ompb.errors import OptionError
 from ompb.paper.analysis import Analysis, Scope
 from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.running import runnable
-
-STORE = Path("results/store")
-Place = Annotated[Path, typer.Option("--store", metavar="DIR", help="Folder of the results.")]
-DataFolder = Annotated[
-    Path | None, typer.Option(help="Where the data files are; by default the folder OMPB_DATA names, else data.")
-]
 
 HELP = f"""Run every cell of a choice, or of an analysis, that the store lacks.
 

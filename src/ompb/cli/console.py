@@ -26,6 +26,11 @@ def say(text: str) -> None:
     _screen.print(text, soft_wrap=True)
 
 
+def note(text: str) -> None:
+    """One line beside what a command puts out, which may go to a file."""
+    _errors.print(text, soft_wrap=True)
+
+
 def size_of(path: Path) -> str:
     """Of a file, in words."""
     size = path.stat().st_size

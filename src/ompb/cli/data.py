@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from ompb.cli.console import say, show_table
+from ompb.cli.folders import DataFolder
 from ompb.datasets.benchmark import NAMES, BenchmarkData, public_set
 from ompb.datasets.public import PublicSet, data_folder
 from ompb.tables import Table
@@ -37,9 +38,7 @@ def _start(context: typer.Context) -> None:
 @app.command("check", help=HELP)
 def check(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all by default.")] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where the files are; by default the folder OMPB_DATA names, else data.")
-    ] = None,
+    folder: DataFolder = None,
 ) -> None:
     """Show files and window counts of every set asked for."""
     place = data_folder(folder)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ompb.cli.console import say
+from ompb.cli.folders import RESULTS, Results, require_results
 from ompb.floor.files import replacing
 
 HELP = """Make one page of all results of the benchmark: tables to sort and search, and figures.
@@ -24,13 +25,14 @@ Examples:
 
 def report(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for index.html; made if need be.")],
-    results: Annotated[Path, typer.Option(metavar="DIR", help="Folder of exported results.")] = Path("results"),
+    results: Results = RESULTS,
 ) -> None:
     """Read the results, write the page."""
     # Here, so that the other commands do not need what draws.
     from ompb.paper.page.html import results_page
     from ompb.paper.page.material import Material
 
+    require_results(results)
     text = results_page(Material.read(results))
     page = out / "index.html"
     with replacing(page, parents=True) as part:

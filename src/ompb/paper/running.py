@@ -15,6 +15,7 @@ from ompb.bench.store import Cell, Store, export, exported, with_earlier
 from ompb.bench.work import conditions
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import InputError, OptionError, TooShortError
+from ompb.floor.names import counted
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.costs import FILE as COSTS
 from ompb.paper.costs import Costs
@@ -86,18 +87,52 @@ def finding_in(runs: Runs, analysis: Analysis) -> Finding | None:
     return None
 
 
-def finding_of(analysis: Analysis, store: Store, folder: Path) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an analysis shows, and where it comes from."""
+
+    finding: Finding
+    store: Path
+    path: Path  # of the exported finding, which may not be there
+    is_exported: bool  # whether it is what is shown
+
+    @property
+    def exported(self) -> Finding | None:
+        """As it was exported, if it was."""
+        return Finding.read(self.path) if self.path.exists() else None
+
+    def told(self) -> str:
+        """From what it is shown, in a sentence."""
+        if self.is_exported:
+            return f"As exported to {self.path}: {self.store} has nothing of it."
+        made_from = self.finding.made_from
+        if "cells" not in made_from:
+            return f"Made now from the data at hand: {', '.join(made_from['data'])}."
+        other = f" As exported, with another --store: {self.path}." if self.path.exists() else ""
+        return f"Made now from {counted(int(made_from['cells']), 'cell')} in {self.store}.{other}"
+
+
+def finding_of(analysis: Analysis, store: Store, folder: Path) -> Shown:
     """What an analysis shows: of a store, else as it was written to the findings of a folder of results."""
+    path = finding_path(folder, analysis)
     found = finding_in(Runs.of(store, Costs.read(folder / COSTS)), analysis)
     if found is not None:
-        return found
-    path = finding_path(folder, analysis)
+        return Shown(found, store.folder, path, is_exported=False)
     if not path.exists():
-        raise OptionError(
-            f"no cell of the analysis {analysis.name!r} is in {store.folder}, and there is no {path}; run some by "
-            f"`ompb bench run --analysis {analysis.name} --quick`, or name another store."
-        )
-    return Finding.read(path)
+        raise OptionError(f"{_nothing_of(analysis, store)}, and there is no {path}; {_remedy(analysis)}.")
+    return Shown(Finding.read(path), store.folder, path, is_exported=True)
+
+
+def _nothing_of(analysis: Analysis, store: Store) -> str:
+    if analysis.cells(FULL):
+        return f"no cell of the analysis {analysis.name!r} is in {store.folder}"
+    return f"the data that the analysis {analysis.name!r} is made from are not at hand"
+
+
+def _remedy(analysis: Analysis) -> str:
+    run = f"run some by `ompb bench run --analysis {analysis.name} --quick`, name another store"
+    first = run if analysis.cells(FULL) else "name their folder with --folder or the variable OMPB_DATA"
+    return f"{first}, or stand in the clone, or name --results DIR, for what was exported"
 
 
 def finding_path(results: Path, analysis: Analysis) -> Path:
