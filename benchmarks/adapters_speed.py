@@ -245,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def page(chosen: argparse.Namespace, tables: Sequence[Sequence[Sequence[str]]]) -> str:
     threads = os.environ.get("OMP_NUM_THREADS", "as many as there are cores")
     notes = (
+        "Made by `.venv-adapters/bin/python benchmarks/adapters_speed.py --out results/adapters-speed.md`.",
         f"Windows of {chosen.channels} channels per second of CPU time: context {chosen.context}, horizon "
         f"{chosen.horizon}; {chosen.many} windows in one call, and one. The best of {chosen.rounds} rounds.",
         f"Small models, fitted to {chosen.rows} rows: the time is that of the calls more than of the models.",

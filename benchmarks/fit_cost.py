@@ -12,7 +12,7 @@ The first few series stand for all where they are taken one by one. Times are th
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -53,8 +53,17 @@ def ratio(name: str, together: float, count: int, alone: float) -> None:
     print(f"  ratio               {alone / ONE_BY_ONE / (together / count):10.1f} x")
 
 
+def enough(text: str) -> int:
+    """So many series, of which the first few are also taken one by one."""
+    if not text.isdecimal() or int(text) < ONE_BY_ONE:
+        raise argparse.ArgumentTypeError(f"{text} is no number of series from {ONE_BY_ONE} on; leave it out for 200")
+    return int(text)
+
+
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("series", nargs="?", type=enough, default=200, help="how many; 200 by default")
+    count: int = parser.parse_args().series
     tables = {f"series {seed}": load(seed) for seed in range(count)}
     sources = {one: rows[:SOURCE] for one, rows in tables.items()}
     targets = {one: rows[SOURCE:] for one, rows in tables.items()}

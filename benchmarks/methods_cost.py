@@ -19,7 +19,7 @@ import platform
 import statistics
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import process_time
 
@@ -180,8 +180,10 @@ def table(methods: Sequence[Entrant]) -> list[tuple[str, ...]]:
 
 def notes(size: Size, left_out: dict[str, str]) -> list[str]:
     """What was measured, and with what."""
+    sizes = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in asdict(size).items())
     releases = {"python": platform.python_version(), **versions("ompb", "numpy", "torch")}
     return [
+        f"Made by `python benchmarks/methods_cost.py {sizes} --out results/methods-cost.md`.",
         f"CPU time of one online step: H = {size.horizon}, context {size.context}, C = {size.channels}, backbone "
         f"{size.backbone}, protocol {size.protocol}; {size.steps} steps after {size.warm_up} of warm-up, methods in "
         f"turns of {BLOCK} steps. Ratios are to the mean of {REFERENCE}, which is always run under {HONEST}.",

@@ -38,6 +38,10 @@ from rehearsal_streams import KNOWS, Record, records, series
 
 HARM = math.log(1.01)
 WORTH = 0.01
+MADE = (
+    "Made by `python benchmarks/rehearsal.py --data DIR`; the series, and where they are from, are listed in "
+    "[the experiment](../docs/experiment.md#sources-of-the-rehearsal)."
+)
 PERSISTENT = (*Settings().members, "persistence")
 CHANGES: dict[str, dict[str, Any]] = {
     "as it is": {},
@@ -207,7 +211,7 @@ def page(found: Mapping[str, Outcome]) -> str:
     now = next(iter(found.values()))
     best = min(found, key=lambda name: found[name].score)
     gain = now.score - found[best].score
-    lines = ["# Settings, rehearsed on sources", "", *__doc__.strip().splitlines()[4:], ""]
+    lines = ["# Settings, rehearsed on sources", "", MADE, "", *__doc__.strip().splitlines()[4:], ""]
     verdict = "is worth making" if gain > WORTH else "is not worth making, so the settings stay as they are"
     lines += [f"{len(now.log_ratios)} streams. The best change, *{best}*, gains {gain:.4f}, which {verdict}.", ""]
     lines += ["| settings | score | ln MAE ratio | harmed | ln MAE ratio of those who know | harmed |"]

@@ -150,7 +150,8 @@ def table(counts: dict[str, Counts]) -> str:
         "# Warnings: how often without a change, and how soon after one",
         "",
         "Made by `python benchmarks/warning_rates.py --data DIR --out results/warnings.md`, which says how. Constants "
-        "were chosen on the other series; the later parts of ETTh1 and Miami took no part.",
+        "were chosen on the other series; the later parts of ETTh1 and Miami took no part. Where the series are from: "
+        "[the experiment](../docs/experiment.md#sources-of-the-rehearsal).",
         "",
         "False episodes per 1,000 rows | share of changes found within 24 rows / within 96 rows:",
         "",

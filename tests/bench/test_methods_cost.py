@@ -27,3 +27,4 @@ def test_every_method_has_a_line_or_a_reason(
     assert costs.keys() | reasons == set(method_names())
     written = (tmp_path / "table.md").read_text()
     assert all(f"\n| {name} | " in written for name in costs)
+    assert "Made by `python benchmarks/methods_cost.py --horizon 2 --context 24 --channels 1 --backbone " in written

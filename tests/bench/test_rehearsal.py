@@ -60,7 +60,9 @@ def test_harm_counts_three_times_and_a_small_gain_is_not_worth_a_change(modules:
     assert (now.harmed(False), now.harmed(True)) == (0, 1)
     slightly = rehearsal.Outcome({key: ratio - 0.001 for key, ratio in now.log_ratios.items()})
     clearly = rehearsal.Outcome({key: ratio - 0.2 for key, ratio in now.log_ratios.items()})
-    assert "is not worth making" in rehearsal.page({"as it is": now, "other": slightly})
+    unworthy = rehearsal.page({"as it is": now, "other": slightly})
+    assert "is not worth making" in unworthy
+    assert "Made by `python benchmarks/rehearsal.py --data DIR`" in unworthy
     assert "*other*, gains" in rehearsal.page({"as it is": now, "other": clearly})
     assert "is worth making" in rehearsal.page({"as it is": now, "other": clearly})
 
