@@ -1,0 +1,58 @@
+"""The page on what the cells are says what the exported cells say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ompb.bench.store import SCORES, Cell, Result, exported
+
+pytest.importorskip("torch")
+
+import provenance
+
+
+def result(
+    method: str = "ompb", backbone: str = "tcn", mae: float = 1.0, torch: str = "2.11.0", **more: float
+) -> Result:
+    cell = Cell("etth", backbone, 24, "id", "honest", method, 0)
+    return Result(cell, {"mae": mae, **more}, {}, {}, {"torch": torch}, "cpu", "abc", {})
+
+
+def test_the_page_is_of_the_present_results() -> None:
+    made = provenance.page(exported(provenance.REPOSITORY / "results" / SCORES))
+    assert provenance.PAGE.read_text(encoding="utf-8") == made, "make it anew: python docs/making/provenance.py"
+
+
+def test_the_training_of_a_network_is_told_by_its_epochs_and_by_what_ran_the_cell() -> None:
+    early = provenance.EARLIER[0]
+    assert provenance.training(result()) is None
+    assert provenance.training(replace(result(), commit=early)) == "earlier"
+    assert provenance.training(replace(result("last"), commit=early)) is None  # it hears of no network
+    assert provenance.training(result(backbone="tcn@20", torch="2.13.0")) == "CPU"
+    assert provenance.training(result(backbone="tcn@20")) is None
+    assert provenance.training(result(torch="2.13.0")) is None  # its steps ran on a CPU, its network did not
+
+
+def test_two_trainings_are_compared_where_the_recipe_is_the_same() -> None:
+    """ETTh's recipe for a TCN is 20 epochs: 1.1 and 0.9 are a tenth off 1, and 5 epochs are another recipe."""
+    bare = [result("original", "tcn@20", 1.1), result("original", "tcn@5", 3.0), result("original", "tcn", 1.0)]
+    ours = [result("ompb", "tcn@20", 0.99), result("ompb", "tcn", 1.0), result("copy", "tcn@20", 9.0), result("copy")]
+    *_, line = provenance.trained_twice([*bare, *ours]).splitlines()
+    assert line == "| etth | `tcn` | `tcn@20` | 1 | 10.0% | 1.0% |"
+
+
+def test_scores_that_lack_are_named() -> None:
+    whole = result(coverage80=0.8, winkler80=1.0, crps=0.5)
+    assert provenance.lacks(whole) == ""
+    assert provenance.lacks(result(crps=0.5)) == "coverage, interval score"
+    assert provenance.lacks(result("aci", coverage80=0.8, winkler80=1.0)) == ""  # it has no likelihood
+    told = provenance.without_scores([whole, result('ompb[gate="open"]'), replace(result("gd"), cell=leaky("gd"))])
+    assert told.splitlines()[2:] == [
+        "| etth | `ompb`, with options | coverage, interval score, likelihood and CRPS | tcn | 24 | 1 |"
+    ]
+
+
+def leaky(method: str) -> Cell:
+    return replace(result(method).cell, protocol="one-step")
