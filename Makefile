@@ -67,6 +67,7 @@ page: $(VENV)/.command
 # What the documents say of the results, from results/; the pictures need Chromium.
 pages: setup
 	$(BIN)/ompb bench page --readme README.md
+	$(BIN)/python docs/making/provenance.py
 	$(BIN)/python benchmarks/page_pictures.py
 
 clean:

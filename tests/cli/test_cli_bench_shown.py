@@ -32,7 +32,7 @@ def test_beside_a_table_stands_what_it_is_made_from(tmp_path: Path, capsys: pyte
     assert made.err == f"Made now from 1 cell in {store}. As exported, with another --store: {path}.\n"
     assert "copy" in made.out
     shown = ompb(capsys, *words, tmp_path / "none")
-    assert shown.err == f"As exported to {path}: {tmp_path / 'none'} has nothing of it.\n"
+    assert shown.err == f"As exported to {path}: the store {tmp_path / 'none'} has nothing of it.\n"
     assert "Made now" not in made.out + shown.out
 
 

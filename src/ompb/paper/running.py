@@ -104,7 +104,7 @@ class Shown:
     def told(self) -> str:
         """From what it is shown, in a sentence."""
         if self.is_exported:
-            return f"As exported to {self.path}: {self.store} has nothing of it."
+            return f"As exported to {self.path}: the store {self.store} has nothing of it."
         made_from = self.finding.made_from
         if "cells" not in made_from:
             return f"Made now from the data at hand: {', '.join(made_from['data'])}."
