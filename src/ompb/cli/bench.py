@@ -51,7 +51,10 @@ An analysis that reads single steps counts cells of the store whose steps were k
 column, what the exported finding was made from, tells how far it is. A finding may show cells beyond those asked for.
 """
 NAMES = ", ".join(analysis.name for analysis in ANALYSES)
-FROM = "It is made from the cells in the store, else shown as it was exported to the folder findings of the results."
+FROM = (
+    "It is made from the cells in the store, else shown as it was exported to the folder findings of the results. A "
+    "line on the second stream says which."
+)
 TABLE_HELP = f"""Show the tables of an analysis, with the paper's numbers beside ours.
 
 NAME is one of {NAMES}. {FROM}

@@ -32,7 +32,8 @@ cannot follow a protocol, or does not fit the data, is left out of "{ALL}" and r
 
 With --analysis the cells are those that it needs, and the other options choose among them; --quick asks for the few
 that show what it looks like, in minutes. What cannot be run here is said and left out. Several analyses are run in
-their order, and with --minutes as far as the time allows: the same command goes on where it stopped.
+their order, and with --minutes as far as the time allows: the same command goes on where it stopped. A device, or
+GPT-2's weights, that some cell needs and that are not there end the run before its first cell.
 
 The protocol says what a method is shown before it forecasts: "{HONEST}" is what a deployment has; "one-step", that of
 the paper's main tables, shows rows that have not come yet.
@@ -58,7 +59,7 @@ Analyses:   {", ".join(analysis.name for analysis in ANALYSES)}
 Examples:
   ompb bench run --dataset etth --backbone ridge --horizon 24
   ompb bench run --analysis delay --quick
-  ompb bench run --analysis etth_all_split ili_results --seed 0 --device cuda --jobs 8 --minutes 20
+  ompb bench run --analysis etth_all_split ili_results --backbone tcn autoformer --seed 0 --jobs 8 --minutes 20
   ompb bench run --dataset etth --backbone ridge --executor ray
   ompb bench run --analysis etth_all_split --backbone tcn --seed 0 --device cuda
   ompb bench run --dataset etth --backbone tcn autoformer --horizon 24 96 --split id ood \\
