@@ -7,10 +7,11 @@ from small_etth import HORIZON, write_small_etth
 
 from ompb.bench import methods
 from ompb.bench.backbones import RunContext
-from ompb.bench.contract import Prediction, Snapshot, Task
+from ompb.bench.contract import Prediction, Snapshot, Task, as_prediction
 from ompb.bench.methods import method
 from ompb.bench.runner import Grid, run
 from ompb.bench.store import BARE, Store, collect
+from ompb.errors import OptionError
 from ompb.floor.registry import Registry
 
 made: list[bool] = []
@@ -47,6 +48,15 @@ def test_who_reads_whether_a_stream_goes_on_is_made_for_each(
     for split in ("id", "ood"):
         bare = found[split, "still"].metrics["mae"]
         assert [found[split, name].metrics[BARE] for name in ("level", "still")] == pytest.approx([bare, bare])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [([[1.0]], r"returned \[\[1\.0\]\]"), (None, "None"), (Prediction([1.0]), r"mean is \[1")],  # type: ignore[arg-type]
+)
+def test_what_is_no_prediction_is_named(answer: object, words: str) -> None:
+    with pytest.raises(OptionError, match=rf"{words}.*whose mean is an array \(H, C\)"):
+        as_prediction(answer)
 
 
 class Still:

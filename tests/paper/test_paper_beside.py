@@ -149,7 +149,8 @@ def test_what_is_missing_and_what_was_there() -> None:
     assert missing(wanted, there) == "Missing: 2 of 4 cells (copy honest 2)."
     assert missing(wanted[:2], there) == ""
     many = [result(f"m{place}", 0, seed=seed).cell for place in range(14) for seed in range(2)]
-    assert missing(many, []).endswith(", and others 4).")
+    assert missing([*wanted[:1], *many], there).endswith(", and others 4).")
+    assert missing(many, there) == "None of the 28 cells asked for has run."
     assert made_from(there) == {"cells": 2, "commits": ["c0ffee"], "devices": ["cpu"]}
     whole = [replace(there[0], commit="0123456789abcdef"), replace(there[1], commit="0123456789ab")]
     assert made_from(whole)["commits"] == ["0123456789ab"]  # of a store, and of an exported table

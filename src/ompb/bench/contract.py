@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ompb.bench.protocols import Clock
+from ompb.errors import OptionError
 from ompb.types import Floats
 
 if TYPE_CHECKING:
@@ -71,6 +72,16 @@ class Prediction:
     sd: Floats | None = None  # (H, C)
     intervals: Mapping[float, tuple[Floats, Floats]] | None = None  # lower and upper end, (H, C), by level
     signals: Mapping[str, float] = field(default_factory=dict)
+
+
+def as_prediction(answer: object) -> Prediction:
+    """What a step returned. Raises `OptionError` if it is none, or holds no array."""
+    if not isinstance(answer, Prediction) or not isinstance(answer.mean, np.ndarray):
+        shown = f"one whose mean is {answer.mean!r}" if isinstance(answer, Prediction) else f"{answer!r}"
+        raise OptionError(
+            f"a step returned {shown[:60]}; return an ompb.bench.contract.Prediction, whose mean is an array (H, C)."
+        )
+    return answer
 
 
 class Method(Protocol):

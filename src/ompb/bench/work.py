@@ -26,7 +26,7 @@ from ompb.bench.backbones import (
     prepare,
     versions,
 )
-from ompb.bench.contract import Conditions, Method, Task, settings_record, snapshots
+from ompb.bench.contract import Conditions, Method, Task, as_prediction, settings_record, snapshots
 from ompb.bench.law import OwnErrors
 from ompb.bench.methods import make, method_code
 from ompb.bench.protocols import Clock
@@ -153,7 +153,7 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
             began = perf_counter()
             prediction = method.step(snapshot)
             online += perf_counter() - began
-            prediction = law.around(prediction, snapshot)
+            prediction = law.around(as_prediction(prediction), snapshot)
             outcome = rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon]
             log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
             bare += mae(snapshot.base, outcome)

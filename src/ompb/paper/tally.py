@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ompb.bench.store import COMMIT, Cell, Result
+from ompb.floor.names import counted
 from ompb.paper.beside import Entry, Measured, Place
 from ompb.paper.grid import PAPERS_DATA
 
@@ -31,6 +32,8 @@ def missing(wanted: Sequence[Cell], results: Iterable[Result]) -> str:
     absent = Counter(f"{cell.method} {cell.protocol}" for cell in wanted if cell not in there)
     if not absent:
         return ""
+    if absent.total() == len(wanted):
+        return f"None of the {counted(len(wanted), 'cell')} asked for has run."
     named = [f"{name} {count}" for name, count in absent.most_common(MOST_NAMED)]
     more = f", and others {absent.total() - sum(dict(absent.most_common(MOST_NAMED)).values())}"
     rest = more if len(absent) > MOST_NAMED else ""
