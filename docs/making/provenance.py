@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ompb.bench.backbones import NetworkLabel
+from ompb.bench.joining import bare_errors, strangers
 from ompb.bench.named import Named
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import SCORES, Result, exported
@@ -36,7 +37,8 @@ HEAD = """# What the cells are
 Made by `python docs/making/provenance.py` from `results/`: do not edit. A cell is one choice of data set, backbone,
 horizon, split, protocol, method and seed: a line of [results/scores](../results/scores). Its column `made` leads to a
 line of [results/made.csv](../results/made.csv): the commit, device and versions of *its steps*. Where its network was
-trained is not on record there; below is what is known of that.
+trained is not on record there; newer cells tell the error of their base forecasts (`bare_mae`), by which networks are
+told apart, and below is what is known of the others.
 """
 NETWORKS = """## On which networks they stand
 
@@ -87,21 +89,27 @@ def family(result: Result) -> str:
     return f"`{named.name}`" + (", with options" if named.options else "")
 
 
-def training(result: Result) -> str | None:
-    """Of the network of a cell: "CPU", "earlier", or None where there is none or it is of those of nearly all."""
+def training(result: Result, is_stranger: bool) -> str | None:
+    """Of the network of a cell: "CPU", "earlier", or None where there is none or it is of those of nearly all.
+
+    A stranger tells by the error of its base forecasts that its network is not the one of its place.
+    """
     if result.cell.method in WITHOUT_NETWORK:
         return None
     label = NetworkLabel.parse(result.cell.backbone)
-    is_own = label is not None and label.epochs is not None
+    is_own = is_stranger or (label is not None and label.epochs is not None)
     if is_own and ON_CPU in {f"{name}={number}" for name, number in result.versions.items()}:
         return "CPU"
-    return "earlier" if result.commit in EARLIER else None
+    return "earlier" if is_stranger or result.commit in EARLIER else None
 
 
 def on_other_networks(results: Iterable[Result]) -> str:
     """A line for each training, data set and method that stands on other networks than the rest."""
-    others = [result for result in results if training(result)]
-    groups = grouped(others, lambda one: (training(one) or "", one.cell.dataset, family(one)))
+    found = list(results)
+    at_odds = {one.cell for one in strangers(found, bare_errors(found))}
+    trained = {one.cell: training(one, one.cell in at_odds) for one in found}
+    others = [one for one in found if trained[one.cell]]
+    groups = grouped(others, lambda one: (trained[one.cell] or "", one.cell.dataset, family(one)))
     headings = ("training", "data set", "method", "backbones", "horizons", "seeds", "protocols", "cells")
     fields = ("backbone", "horizon", "seed", "protocol")
     lines = ((*key, *(values(some, name) for name in fields), str(len(some))) for key, some in groups.items())

@@ -27,12 +27,16 @@ def test_the_page_is_of_the_present_results() -> None:
 
 def test_the_training_of_a_network_is_told_by_its_epochs_and_by_what_ran_the_cell() -> None:
     early = provenance.EARLIER[0]
-    assert provenance.training(result()) is None
-    assert provenance.training(replace(result(), commit=early)) == "earlier"
-    assert provenance.training(replace(result("last"), commit=early)) is None  # it hears of no network
-    assert provenance.training(result(backbone="tcn@20", torch="2.13.0")) == "CPU"
-    assert provenance.training(result(backbone="tcn@20")) is None
-    assert provenance.training(result(torch="2.13.0")) is None  # its steps ran on a CPU, its network did not
+    assert provenance.training(result(), is_stranger=False) is None
+    assert provenance.training(replace(result(), commit=early), is_stranger=False) == "earlier"
+    assert (
+        provenance.training(replace(result("last"), commit=early), is_stranger=False) is None
+    )  # it hears of no network
+    assert provenance.training(result(backbone="tcn@20", torch="2.13.0"), is_stranger=False) == "CPU"
+    assert provenance.training(result(backbone="tcn@20"), is_stranger=False) is None
+    assert provenance.training(result(torch="2.13.0"), is_stranger=False) is None  # its steps ran on a CPU, no more
+    assert provenance.training(result(torch="2.13.0"), is_stranger=True) == "CPU"
+    assert provenance.training(result(), is_stranger=True) == "earlier"
 
 
 def test_two_trainings_are_compared_where_the_recipe_is_the_same() -> None:
