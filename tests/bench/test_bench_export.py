@@ -44,6 +44,19 @@ def test_earlier_cells_stay_unless_they_were_run_again(tmp_path: Path) -> None:
     assert found == {"bias": again, "copy": again, "last": ({"mae": 1.0}, "000000000000")}
 
 
+def test_cells_that_join_leave_the_lines_of_others_as_they_were(tmp_path: Path) -> None:
+    """A commit that sorts before those of earlier cells gets the next number, not theirs."""
+    before, after, folder = Store(tmp_path / "before"), Store(tmp_path / "after"), tmp_path / "scores"
+    before.write(result("last", {"mae": 1.0}, commit="555555555555"))
+    before.write(result("copy", {"mae": 1.0}, commit="999999999999"))
+    export(before, folder)
+    lines = (folder / "etth.csv").read_text().splitlines()
+    after.write(result("bias", {"mae": 2.0}, commit="000000000000"))
+    export(after, folder, exported(folder))
+    assert set(lines) < set((folder / "etth.csv").read_text().splitlines())
+    assert {one.cell.method: one.commit for one in exported(folder)}["bias"] == "000000000000"
+
+
 def test_who_made_many_cells_is_written_once_and_commits_are_cut(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     for method in ("last", "copy"):

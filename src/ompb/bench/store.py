@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +32,7 @@ TIMING_DIGITS = 3  # which other work on the machine changes anyway
 COMMIT = 12  # digits of a commit that are exported: enough to find it
 
 
+Maker: TypeAlias = tuple[str, ...]  # a word for each of `MAKER`
 Steps: TypeAlias = Mapping[str, NDArray[Any]]  # see `ompb.bench.steps`
 
 
@@ -159,7 +160,8 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     strangers = sorted(path.name for path in there if not _has_cells(path))
     if strangers:
         raise OptionError(f"{folder} has {strangers[0]}, which is no table of cells; name a folder for these alone.")
-    makers = sorted({_maker(result) for result in results})
+    made = folder.with_name(MADE)
+    makers = _numbered({_maker(result) for result in results}, made if earlier else None)
     metrics = sorted({name for result in results for name in result.metrics})
 
     def line(result: Result) -> tuple[object, ...]:
@@ -168,10 +170,10 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
             *(result.facts.get(name, "") for name in FACTS),
             *(_digits(result.metrics.get(name), METRIC_DIGITS) for name in metrics),
             _digits(result.timing.get(SECONDS), TIMING_DIGITS),
-            makers.index(_maker(result)),
+            makers[_maker(result)],
         )
 
-    _write_table(folder.with_name(MADE), ("id", *MAKER), ((place, *maker) for place, maker in enumerate(makers)))
+    _write_table(made, ("id", *MAKER), ((number, *maker) for maker, number in makers.items()))
     written = set()
     for dataset, same in itertools.groupby(results, key=lambda result: result.cell.dataset):
         written.add(folder / f"{dataset}.csv")
@@ -181,7 +183,16 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     return len(results)
 
 
-def _maker(result: Result) -> tuple[str, str, str]:
+def _numbered(makers: Collection[Maker], path: Path | None) -> dict[Maker, int]:
+    """An id for each, in order of ids: its own where a table has it, so that lines of cells that stay do not change."""
+    lines = _read_table(path) if path and path.exists() else []
+    known = {tuple(line[name] for name in MAKER): int(line["id"]) for line in lines}
+    free = itertools.count(max(known.values(), default=-1) + 1)
+    numbers = {maker: known[maker] if maker in known else next(free) for maker in sorted(makers)}
+    return dict(sorted(numbers.items(), key=lambda item: item[1]))
+
+
+def _maker(result: Result) -> Maker:
     """Commit, device and versions, as words."""
     versions = " ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))
     return (result.commit or "")[:COMMIT], result.device, versions
