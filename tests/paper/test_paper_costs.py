@@ -41,6 +41,6 @@ def test_what_is_no_table_of_costs_is_refused(text: str, tmp_path: Path) -> None
 def test_the_main_table_tells_what_training_anew_costs() -> None:
     """1000 ms a row against 2."""
     price = etth().reduce(Runs(Store(Path("nowhere")), (), COSTS), Scope()).sections[-1]
-    assert line(price, "gpt4ts", "96", "retrain") == ("1e+03", "500", "40")
+    assert line(price, "gpt4ts", "96", "retrain") == ("1000", "500", "40")
     assert line(price, "gpt4ts", "96", "ompb") == ("2", "1", "1.25")
     assert etth().reduce(runs([]), Scope()).sections == ()

@@ -22,6 +22,15 @@ Sizes: TypeAlias = tuple[str, str, int]  # data set, backbone as the paper names
 Key: TypeAlias = tuple[Sizes, str]  # and the method
 
 
+def in_short(value: float) -> str:
+    """Three digits, or all of a whole number's.
+
+    >>> in_short(1.3541), in_short(19912.3)
+    ('1.35', '19912')
+    """
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Of one row."""

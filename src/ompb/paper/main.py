@@ -16,7 +16,7 @@ from ompb.bench.store import Cell, Result
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Entry, Measured, Place, compare
-from ompb.paper.costs import Costs
+from ompb.paper.costs import Costs, in_short
 from ompb.paper.grid import (
     ANEW,
     HORIZONS,
@@ -122,8 +122,8 @@ def _price_of_training(dataset: str, costs: Costs) -> list[Section]:
         for method in (OMPB, PRESET, RETRAIN):
             cost = costs.of(spot.sizes, method)
             if cost is not None and cheapest is not None:
-                times = f"{cost.milliseconds / cheapest.milliseconds:.0f}"
-                spent = f"{cost.milliseconds:.3g}", times, f"{cost.megabytes:.3g}"
+                times = cost.milliseconds / cheapest.milliseconds
+                spent = map(in_short, (cost.milliseconds, times, cost.megabytes))
                 lines.append((spot.backbone, str(spot.horizon), method, *spent))
     headings = ("backbone", "horizon", "method", "ms a row", f"times {OMPB}", "MB a row")
     notes = (PRICE, *costs.notes())

@@ -11,7 +11,7 @@ from ompb.bench.store import Cell
 from ompb.paper import printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare
-from ompb.paper.costs import Cost, Costs
+from ompb.paper.costs import Cost, Costs, in_short
 from ompb.paper.grid import (
     OMPB,
     PRESET,
@@ -117,8 +117,8 @@ def _learned(method: str, spot: Spot, measured: Measured) -> str:
 def _spent(cost: Cost | None, frozen: Cost | None) -> tuple[str, str, str]:
     if cost is None:
         return "", "", ""
-    ratio = f"{cost.milliseconds / frozen.milliseconds:.3g}" if frozen else ""
-    return f"{cost.milliseconds:.3g}", ratio, f"{cost.megabytes:.3g}"
+    ratio = in_short(cost.milliseconds / frozen.milliseconds) if frozen else ""
+    return in_short(cost.milliseconds), ratio, in_short(cost.megabytes)
 
 
 ANALYSIS = Analysis(NAME, "Frozen backbone, last layer or adapters", (TABLE,), wanted, reduce)
