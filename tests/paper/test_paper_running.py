@@ -13,7 +13,7 @@ from ompb.floor import registry
 from ompb.paper import running
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.catalogue import ANALYSES
-from ompb.paper.running import QUICK, Exported, export_all, finding_in, finding_of, possible, runnable
+from ompb.paper.running import QUICK, Exported, export_all, export_steps, finding_in, finding_of, possible, runnable
 
 SHORT, LONG = result("copy", 0.1).cell, result("copy", 0.2, horizon=96).cell
 
@@ -92,6 +92,34 @@ def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> N
     assert found() == 2
     assert {one.cell.horizon: one.metrics["mae"] for one in exported(cells)} == {24: 0.4, 48: 0.3, 96: 0.2}
     assert export_all(again, cells, [plain]).cells == found() == 1  # without add, the store is all there is
+
+
+def test_steps_of_another_run_are_drawn_and_cells_stay(tmp_path: Path) -> None:
+    """What only draws steps has its tables of the exported cells; what lacks steps, or was made from more, stays."""
+
+    def told(there: Runs, _: Scope) -> Finding:
+        found = there.found([SHORT, LONG])
+        curves = sum(there.steps(one.cell) is not None for one in found)
+        text = f"{[one.metrics['mae'] for one in found]} {curves}"
+        return Finding("toy", "", text, made_from={"cells": len(found)})
+
+    def text() -> str:
+        return Finding.read(tmp_path / "findings" / "toy.json").text
+
+    cells = tmp_path / "scores"
+    reads = dataclasses.replace(TOY, cells=lambda _: [SHORT, LONG], reduce=told, per_step=True)
+    draws = dataclasses.replace(reads, draws_steps=True)
+    export_all(stored(tmp_path / "first", result("copy", 0.1), result("copy", 0.2, horizon=96)), cells, [])
+    before = (cells / "etth.csv").read_text()
+    second = stored(tmp_path / "second", result("copy", 0.3))
+    assert export_steps(second, cells, [draws, reads]) == ()
+    with_steps(tmp_path / "second", {SHORT: {"mae": [0.3]}})
+    assert len(export_steps(second, cells, [reads])) == 1
+    assert text() == "[0.3] 1"
+    assert len(export_steps(second, cells, [draws])) == 1
+    assert text() == "[0.1, 0.2] 1"
+    assert export_steps(second, cells, [reads]) == ()
+    assert (cells / "etth.csv").read_text() == before
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from ompb.paper.catalogue import ANALYSES, find
 from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
 from ompb.paper.progress import Overview, Standing
-from ompb.paper.running import Shown, export_all, finding_of
+from ompb.paper.running import Shown, export_all, export_steps, finding_of
 
 GROUP_HELP = """Benchmark: cells, results and the paper's analyses.
 
@@ -67,7 +67,8 @@ EXPORT_HELP = """Write every finished cell to a table for each data set, and the
 
 Beside the folder of the tables come made.csv, which says what made the cells, and the folder findings, one JSON file
 for each analysis that has a cell. With --add a store of a few cells joins results that are there already. A network
-that was trained again is another one: a cell does not take the place of one around another network unless told so.
+that was trained again is another one: a cell does not take the place of one around another network unless told so. With
+--steps, findings that read single steps are made anew from those in the store, and cells stay as they are.
 """
 
 app = typer.Typer(help=GROUP_HELP, rich_markup_mode=None)
@@ -201,10 +202,18 @@ def export_cells(
     other_networks: Annotated[
         bool, typer.Option("--other-networks", help="Let cells replace those that stand on other networks.")
     ] = False,
+    steps: Annotated[
+        bool,
+        typer.Option("--steps", help="Leave cells alone; make the findings of single steps from those in the store."),
+    ] = False,
     folder: DataFolder = None,
 ) -> None:
     """One line per cell, one file per finding."""
     require_tables_alone(out)
+    if steps:
+        for path in export_steps(Store(store), out, ANALYSES):
+            say(f"Finding: {path}")
+        return
     with data_in(folder):
         done = export_all(Store(store), out, ANALYSES, add=add, other_networks=other_networks)
     say(f"{done.cells} cells: {out}")

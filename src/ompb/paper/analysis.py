@@ -56,3 +56,4 @@ class Analysis:
     cells: Cells
     reduce: Reduce
     per_step: bool = False  # whether it reads what is kept step by step
+    draws_steps: bool = False  # whether it does so for its figures alone: then its tables are of cells

@@ -219,4 +219,12 @@ def _unheard(where: list[Spot], measured: Measured) -> list[str]:
     return sentences
 
 
-ANALYSIS = Analysis(NAME, "Delay of the outcomes", (TABLE, "feedback_delay_curves"), wanted, reduce, per_step=True)
+ANALYSIS = Analysis(
+    NAME,
+    "Delay of the outcomes",
+    (TABLE, "feedback_delay_curves"),
+    wanted,
+    reduce,
+    per_step=True,
+    draws_steps=True,
+)

@@ -171,13 +171,33 @@ def export_all(
             continue
         finding = finding_in(stepped if analysis.per_step else every, analysis)
         path = finding_path(cells.parent, analysis)
-        if finding is None:
-            continue
-        if add and analysis.per_step and path.exists() and _size(Finding.read(path)) > _size(finding):
-            continue
-        finding.write(path)
-        written.append(path)
+        if finding and not (add and analysis.per_step and _is_fuller(path, finding)):
+            finding.write(path)
+            written.append(path)
     return Exported(count, tuple(written), joining)
+
+
+def export_steps(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tuple[Path, ...]:
+    """Make the findings that read single steps anew of those in a store, and leave cells as they are.
+
+    One that only draws steps has its tables of the exported cells. One that was made from more cells stays.
+    """
+    own = Runs.of(store, Costs.read(cells.parent / COSTS))
+    stepped = replace(own, results=tuple(result for result in own.results if store.has_steps(result.cell)))
+    there = replace(own, results=tuple(exported(cells)))
+    written = []
+    for analysis in (one for one in analyses if one.per_step and any(map(store.has_steps, one.cells(FULL)))):
+        finding = finding_in(there if analysis.draws_steps else stepped, analysis)
+        path = finding_path(cells.parent, analysis)
+        if finding and not _is_fuller(path, finding):
+            finding.write(path)
+            written.append(path)
+    return tuple(written)
+
+
+def _is_fuller(path: Path, finding: Finding) -> bool:
+    """Whether what stands there was made from more cells."""
+    return path.exists() and _size(Finding.read(path)) > _size(finding)
 
 
 def _size(finding: Finding) -> int:
