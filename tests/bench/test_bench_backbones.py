@@ -112,6 +112,7 @@ def test_networks_may_be_trained_on_another_device(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(torch_module, "train", train)
     monkeypatch.setattr(torch_module, "TrainedForecaster", Trained)
+    monkeypatch.setattr("ompb.forecasters.torch.recipes.usable_device", lambda name: name)  # as if this machine had it
     run_context = RunContext(Store(tmp_path / "store"), write_small_etth(tmp_path), "cpu", train_on="elsewhere")
     cell = Cell("etth", "tcn", HORIZON, "id", "honest", "original", 0)
     assert run([cell], run_context).failed == {}

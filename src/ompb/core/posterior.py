@@ -237,10 +237,23 @@ class Recursion:
         surprise = (residual[lanes][:, None] - imputed) * observed[lanes][:, None]
         phi = vectors_from(state.phi, place_of(row - 1, newest), self.leads)[lanes][:, None]
         gain = self.discounts[:, None, None] ** (newest - row) * self._then(state, lanes, newest, phi)
-        share = at_least(dot(gain, phi), 1.0)  # what of its surprise an origin's own forecast takes over: less than 1
+        excess = at_least(self._excess(gain, phi, state.first, row, newest), 1.0)
         mean = namespace(gain).asarray(state.mean, copy=True)
-        mean[lanes] += gain * (surprise / share)[..., None]
+        mean[lanes] += gain * (surprise / excess)[..., None]
         return replace(state, mean=mean)
+
+    def _excess(self, gain: Array, phi: Array, first: int, row: int, newest: int) -> Array:
+        r"""How many times late gains g (n, M, H, F) are too large, (n, M, H): more than once by rounding alone.
+
+        With c origins since the last refill P <= I / lambda^c, and lambda^(n-h-k) phi phi^T is a part of P^-1. Hence
+
+        .. math:: g^T \phi \le 1,\qquad \lVert g \rVert^2 \le \lambda^{n-h-k-c}.
+        """
+        xp = namespace(gain)
+        since = (newest - 1 - first - xp.arange(self.leads, device=gain.device)) % REFILL_EVERY  # c, by lead
+        longest = self.discounts[:, None] ** (xp.astype(newest - row - since, gain.dtype) / 2)
+        least = float(xp.finfo(gain.dtype).smallest_normal)
+        return xp.maximum(dot(gain, phi), xp.sqrt(dot(gain, gain)) / at_least(longest, least))
 
     def _then(self, state: Posterior, lanes: Any, newest: int, vectors: Array) -> Array:
         """P after origin newest - h of n lanes, times a vector x_h: (n, M, H, F) for vectors (n, 1, H, F)."""
