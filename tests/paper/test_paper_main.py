@@ -81,7 +81,9 @@ def test_cells() -> None:
     assert {cell.horizon for cell in full} == {24, 48, 72}
     assert "profile" not in {cell.method for cell in full}
     assert {cell.seed for cell in full if cell.method == "ompb"} == {0, 1, 2}
-    assert {cell.seed for cell in full if cell.method == "solid"} == {0}
+    solid = [cell for cell in full if cell.method == "solid"]
+    assert {cell.seed for cell in solid if (cell.backbone, cell.protocol) == ("tcn", "honest")} == {0, 1, 2}
+    assert {cell.seed for cell in solid if (cell.backbone, cell.protocol) != ("tcn", "honest")} == {0}
     assert {cell.dataset for cell in wanted("weather_all_split", Scope())} == {"weather-stand-in"}
 
 
