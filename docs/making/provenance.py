@@ -36,9 +36,9 @@ HEAD = """# What the cells are
 
 Made by `python docs/making/provenance.py` from `results/`: do not edit. A cell is one choice of data set, backbone,
 horizon, split, protocol, method and seed: a line of [results/scores](../results/scores). Its column `made` leads to a
-line of [results/made.csv](../results/made.csv): the commit, device and versions of *its steps*. Where its network was
-trained is not on record there; newer cells tell the error of their base forecasts (`bare_mae`), by which networks are
-told apart, and below is what is known of the others.
+line of [results/made.csv](../results/made.csv): the commit, device and versions of *its steps*. Newer cells tell the
+error of their base forecasts, too (`bare_mae`), and on what their network was trained (`trained_on`); below is what is
+known of the others.
 """
 NETWORKS = """## On which networks they stand
 
@@ -90,12 +90,14 @@ def family(result: Result) -> str:
 
 
 def training(result: Result, is_stranger: bool) -> str | None:
-    """Of the network of a cell: "CPU", "earlier", or None where there is none or it is of those of nearly all.
+    """Of the network of a cell: "CPU", "earlier", or None where there is none or it is an H200's.
 
     A stranger tells by the error of its base forecasts that its network is not the one of its place.
     """
     if result.cell.method in WITHOUT_NETWORK:
         return None
+    if result.trained_on == "cpu":
+        return "CPU"
     label = NetworkLabel.parse(result.cell.backbone)
     is_own = is_stranger or (label is not None and label.epochs is not None)
     if is_own and ON_CPU in {f"{name}={number}" for name, number in result.versions.items()}:

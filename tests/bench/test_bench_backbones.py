@@ -119,4 +119,4 @@ def test_networks_may_be_trained_on_another_device(tmp_path: Path, monkeypatch: 
     found = run_context.store.read(cell)
     assert found is not None
     assert trained_on == loaded_on == ["elsewhere"]
-    assert (found.device, found.settings["backbone"]["training"]["device"]) == ("cpu", "elsewhere")
+    assert (found.device, found.trained_on) == ("cpu", "elsewhere")

@@ -25,7 +25,7 @@ def test_what_is_exported_comes_back(tmp_path: Path) -> None:
     store.write(
         replace(result("last", {"mae": 2.0, "mse": 4.0}, device="cuda"), facts={"windows": 31, "trainable": 780})
     )
-    store.write(replace(result("copy", {"mae": 0.0, "mse": 0.0}), commit=None, timing={}))
+    store.write(replace(result("copy", {"mae": 0.0, "mse": 0.0}), commit=None, timing={}, trained_on="cuda"))
     assert export(store, tmp_path / "scores") == 3
     assert exported(tmp_path / "scores") == collect(store)
     assert len((tmp_path / "made.csv").read_text().splitlines()) == 1 + 3
@@ -62,7 +62,7 @@ def test_who_made_many_cells_is_written_once_and_commits_are_cut(tmp_path: Path)
     for method in ("last", "copy"):
         store.write(result(method, {"mae": 1.0}, commit="0123456789ab" + "c" * 28))
     export(store, tmp_path / "scores")
-    made = "id,commit,device,versions\n0,0123456789ab,cpu,numpy=2.0 python=3.11\n"
+    made = "id,commit,device,versions,trained_on\n0,0123456789ab,cpu,numpy=2.0 python=3.11,\n"
     assert (tmp_path / "made.csv").read_text() == made
     assert {one.commit for one in exported(tmp_path / "scores")} == {"0123456789ab"}
 
@@ -78,8 +78,8 @@ def test_six_digits_of_a_metric_and_three_of_a_timing_are_kept(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("cells", "made"),
     [
-        ("a,b\n1,2\n", "id,commit,device,versions\n0,,cpu,\n"),
-        (None, "id,commit,device,versions\n0,,cpu,\n"),
+        ("a,b\n1,2\n", "id,commit,device,versions,trained_on\n0,,cpu,,\n"),
+        (None, "id,commit,device,versions,trained_on\n0,,cpu,,\n"),
         (
             STRANGER,
             "id,commit\n",

@@ -67,7 +67,7 @@ def test_run_list_table_and_export(
     assert f"among the 32 exported to {out}" in fresh.out
     (line,) = (line for line in fresh.out.splitlines() if line.startswith("etth_all_split "))
     assert line.split()[-2:] == ["32", "cells"]
-    assert pl.read_csv(tmp_path / "made.csv").columns == ["id", "commit", "device", "versions"]
+    assert pl.read_csv(tmp_path / "made.csv").columns == ["id", "commit", "device", "versions", "trained_on"]
 
 
 def test_a_method_that_does_not_fit_is_left_out_of_all_and_refused_by_name(

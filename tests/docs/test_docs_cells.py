@@ -37,6 +37,8 @@ def test_the_training_of_a_network_is_told_by_its_epochs_and_by_what_ran_the_cel
     assert provenance.training(result(torch="2.13.0"), is_stranger=False) is None  # its steps ran on a CPU, no more
     assert provenance.training(result(torch="2.13.0"), is_stranger=True) == "CPU"
     assert provenance.training(result(), is_stranger=True) == "earlier"
+    assert provenance.training(replace(result(), trained_on="cpu"), is_stranger=False) == "CPU"
+    assert provenance.training(replace(result(torch="2.13.0"), trained_on="cuda"), is_stranger=False) is None
 
 
 def test_two_trainings_are_compared_where_the_recipe_is_the_same() -> None:

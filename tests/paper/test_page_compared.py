@@ -235,4 +235,4 @@ def test_history_stands_beside_the_same_networks_without() -> None:
 
 def test_what_made_the_cells_is_counted() -> None:
     made = made_by([result("ompb", 1.0), result("elf", 1.0, dataset="ili")])
-    assert made.lines == (("c0ffee", "cpu", "", "etth, ili", "2"),)
+    assert made.lines == (("c0ffee", "cpu", "", "", "etth, ili", "2"),)

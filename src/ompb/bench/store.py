@@ -26,7 +26,7 @@ WINDOWS = "windows"  # the fact that every cell has: how many forecasts were sco
 FACTS = (WINDOWS, "trainable", "stopped_at", "retrainings")
 SCORES = "scores"  # the folder of exported cells, among results: a table for each data set
 MADE = "made.csv"  # beside that folder: what made them
-MAKER = ("commit", "device", "versions")
+MAKER = ("commit", "device", "versions", "trained_on")
 METRIC_DIGITS = 6  # one backbone trained twice on a GPU differs in the fifth
 TIMING_DIGITS = 3  # which other work on the machine changes anyway
 COMMIT = 12  # digits of a commit that are exported: enough to find it
@@ -67,6 +67,7 @@ class Result:
     device: str
     commit: str | None
     timing: Mapping[str, float]
+    trained_on: str | None = None  # the device of its network's training; None: it has none, or nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +194,9 @@ def _numbered(makers: Collection[Maker], path: Path | None) -> dict[Maker, int]:
 
 
 def _maker(result: Result) -> Maker:
-    """Commit, device and versions, as words."""
+    """Commit, device, versions and the device of the network's training, as words."""
     versions = " ".join(f"{name}={number}" for name, number in sorted(result.versions.items()))
-    return (result.commit or "")[:COMMIT], result.device, versions
+    return (result.commit or "")[:COMMIT], result.device, versions, result.trained_on or ""
 
 
 def _digits(value: float | None, digits: int) -> str:
@@ -230,18 +231,24 @@ def _read_table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _made_by(line: Mapping[str, str]) -> tuple[dict[str, str], str, str | None]:
-    return dict(item.split("=") for item in line["versions"].split()), line["device"], line["commit"] or None
+def _made_by(line: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a result that its maker decides."""
+    return {
+        "commit": line["commit"] or None,
+        "device": line["device"],
+        "versions": dict(item.split("=") for item in line["versions"].split()),
+        "trained_on": line["trained_on"] or None,
+    }
 
 
-def _exported(line: Mapping[str, str], makers: Mapping[str, tuple[dict[str, str], str, str | None]]) -> Result:
+def _exported(line: Mapping[str, str], makers: Mapping[str, Mapping[str, Any]]) -> Result:
     words = {name: line[name] for name in CELL_FIELDS}
     cell = Cell(**{**words, "horizon": int(words["horizon"]), "seed": int(words["seed"])})  # type: ignore[arg-type]
     others = (*CELL_FIELDS, *FACTS, "made")
     numbers = {name: float(word) for name, word in line.items() if word and name not in others}
     facts = {name: int(line[name]) for name in FACTS if line[name]}
     timing = {SECONDS: numbers.pop(SECONDS)} if SECONDS in numbers else {}
-    return Result(cell, numbers, facts, {}, *makers[line["made"]], timing)
+    return Result(cell, numbers, facts, settings={}, timing=timing, **makers[line["made"]])
 
 
 def digest(*contents: bytes) -> str:

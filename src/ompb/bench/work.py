@@ -175,6 +175,7 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
         device=run_context.device,
         commit=job.commit,
         timing={"offline_seconds": prepared.seconds, SECONDS: online / scores.windows},
+        trained_on=base.description.get("training", {}).get("device"),
     )
 
 

@@ -137,14 +137,18 @@ def history(grid: Grid) -> Section:
 
 
 def made_by(results: Sequence[Result]) -> Section:
-    """Commits, devices and versions behind the cells."""
+    """Commits, devices and versions behind the cells, and where their networks were trained."""
     made: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         versions = ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items()))
-        made.setdefault((result.commit or "unknown", result.device, versions), []).append(result)
+        by = result.commit or "unknown", result.device, versions, result.trained_on or ""
+        made.setdefault(by, []).append(result)
     lines = [
         (*by, ", ".join(sorted({result.cell.dataset for result in found})), str(len(found)))
         for by, found in sorted(made.items())
     ]
-    headings = ("commit", "device", "versions", "data sets", "cells")
-    return Section("Commits, devices and versions", (), headings, tuple(lines))
+    headings = ("commit", "device", "versions", "network trained on", "data sets", "cells")
+    notes = (
+        "Commit, device and versions made the steps of a cell; where its network was trained is blank if unknown.",
+    )
+    return Section("Commits, devices and versions", notes, headings, tuple(lines))
