@@ -35,7 +35,7 @@ class TrainingConfig:
 
 
 # (data set, backbone): (epochs, batch, learning rate) of the OMPB paper's experiments. The stand-in for the weather
-# data is none of the paper's: a tenth of the epochs makes as many steps there as on ETTh.
+# data is none of the paper's: large networks have a tenth of its epochs there.
 RECIPES: dict[tuple[str, str], tuple[int, int, float]] = {
     ("etth", "tcn"): (20, 256, 1e-3),
     ("etth", "autoformer"): (5, 256, 1e-3),
