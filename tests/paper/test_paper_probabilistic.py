@@ -70,6 +70,14 @@ def test_a_law_that_is_wider_than_the_papers_is_called_so() -> None:
     assert "as wide as" not in probabilistic.reduce(runs([law("ompb", 0.2)]), QUICK).text
 
 
+def test_a_backbone_that_the_paper_lacks_has_no_width_of_its() -> None:
+    """Of two places one is around a TCN, of which the paper prints 1.4114."""
+    wide = [law("ompb-paper", 0.1, backbone=backbone) for backbone in ("ridge", "tcn")]
+    text = probabilistic.reduce(runs(wide), QUICK).text
+    assert "is 0.7 times as wide as the paper prints in the median place and 0.7 times at most" in text
+    assert "as wide as" not in probabilistic.reduce(runs(wide[:1]), QUICK).text
+
+
 def test_results_from_before_laws_were_scored_do_not_count() -> None:
     finding = probabilistic.reduce(runs([result("original", 0.4)]), QUICK)
     assert finding.sections == ()

@@ -171,16 +171,18 @@ def _width_of_papers(measured: Measured) -> list[str]:
 
 
 def _times_as_wide(place: Place, measured: Measured) -> float | None:
-    """None for other methods, and without a width."""
-    if place.method != PRESET:
+    """None for other methods, and without a width of ours or the paper's."""
+    theirs = _printed_width(place)
+    if place.method != PRESET or theirs is None:
         return None
     width = measured.mean(place, "width80", sorted(measured.results[place]))
-    return None if width is None else width / float(_printed_width(place))
+    return None if width is None else width / float(theirs)
 
 
-def _printed_width(place: Place) -> str:
+def _printed_width(place: Place) -> str | None:
     key = "etth", paper_backbone(place.spot.backbone), place.spot.split, IN_PAPER[PRESET], "width80"
-    return printed.probabilistic()[key].value
+    number = printed.probabilistic().get(key)
+    return None if number is None else number.value
 
 
 ANALYSIS = Analysis(NAME, "Likelihood, coverage and interval scores of every method", (TABLE,), wanted, reduce)
