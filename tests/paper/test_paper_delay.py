@@ -8,6 +8,7 @@ from ompb.bench.findings import Finding
 from ompb.bench.store import Result
 from ompb.paper import delay
 from ompb.paper.analysis import Scope
+from ompb.paper.networks import BROKEN
 from ompb.paper.rolling import rolling_curve, rolling_mean
 
 
@@ -55,6 +56,14 @@ def test_each_delay_relative_to_the_bare_backbone() -> None:
         "MAE relative to that of the bare backbone, `ompb-paper` with a delay of 1: 0.28 on etth; `ompb` as rows come: "
         "0.25 on etth."
     )
+
+
+def test_a_delay_at_which_a_method_diverges_is_called_so() -> None:
+    late = [at("ompb-paper", 1e40, "delay=96"), at("ompb-paper", 1e40, "delay=48")]
+    finding = delay.reduce(runs([*RESULTS[:3], *late]), Scope())
+    assert line(finding.sections[0], *KEYS, "ompb-paper") == ("0.279", "diverged", "diverged", "", "")
+    assert BROKEN in finding.sections[0].notes
+    assert "with a delay of H: diverged on etth;" in finding.text
 
 
 def test_a_stream_that_ends_before_any_outcome_comes_teaches_nothing() -> None:

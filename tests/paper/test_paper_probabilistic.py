@@ -3,6 +3,7 @@ from made_up import line, result, runs
 from ompb.bench.store import Result
 from ompb.paper import probabilistic
 from ompb.paper.analysis import Scope
+from ompb.paper.networks import BROKEN
 
 QUICK = Scope(quick=True)
 SCORES = {
@@ -68,6 +69,18 @@ def test_a_law_that_is_wider_than_the_papers_is_called_so() -> None:
         "under honest on ood, tcn, 24 rows, where 0.7900 of the outcomes lie inside." in text
     )
     assert "as wide as" not in probabilistic.reduce(runs([law("ompb", 0.2)]), QUICK).text
+
+
+def test_the_law_of_a_method_that_has_diverged_is_in_no_median() -> None:
+    """On the other split the width is the printed one."""
+    results = [law("original", 0.25, split=split) for split in ("id", "ood")]
+    for split, mae, width in (("id", 1e40, 1e40), ("ood", 0.4, 1.4114)):
+        results.append(result("ompb-paper", mae, split=split, metrics={**SCORES, "crps": mae, "width80": width}))
+    finding = probabilistic.reduce(runs(results), QUICK)
+    assert "is 1.0 times as wide as the paper prints in the median place and 1.0 times at most" in finding.text
+    beside = finding.sections[1]
+    assert line(beside, "tcn", "id", "ompb-paper", "CRPS")[0] == "diverged"
+    assert BROKEN in beside.notes
 
 
 def test_a_backbone_that_the_paper_lacks_has_no_width_of_its() -> None:

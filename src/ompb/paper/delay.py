@@ -16,6 +16,7 @@ from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import OMPB, ORIGINAL, PRESET, Spot, cells, references, seeds, single_spots
 from ompb.paper.main import of_paper
+from ompb.paper.networks import broken
 from ompb.paper.printed import Number
 from ompb.paper.rolling import rolling_curve
 from ompb.paper.tally import Duel, made_from, notes_on
@@ -149,7 +150,7 @@ def _in_short(where: list[Spot], measured: Measured) -> Section:
     return Section(
         title="Delays, relative to the bare backbone",
         notes=("The MAE of a method relative to that of the bare backbone, ours to ours, the paper's to the paper's.",
-               *doubts.notes()),
+               *broken(lines), *doubts.notes()),
         headings=(*KEYS, *(f"ratio, {word}" for word in (*WORDS.values(), HONEST))),
         lines=tuple(lines),
         keys=len(KEYS),
@@ -157,11 +158,7 @@ def _in_short(where: list[Spot], measured: Measured) -> Section:
 
 
 def _to_bare(measured: Measured, spot: Spot, method: str, protocol: str) -> float | None:
-    """Over the seeds that both have."""
-    ours, bare = Place(spot, protocol, method), Place(spot, HONEST, ORIGINAL)
-    seeds = measured.common_seeds((ours, bare)) if ours in measured.results else ()
-    error, theirs = (measured.mean(place, "mae", seeds) for place in (ours, bare))
-    return error / theirs if error is not None and theirs else None
+    return measured.relative(Place(spot, protocol, method), Place(spot, HONEST, ORIGINAL))
 
 
 def _papers(spot: Spot) -> list[Number | None]:
@@ -192,7 +189,8 @@ def _text(where: list[Spot], measured: Measured) -> str:
 
 
 def _listed(where: list[Spot], found: list[float | None]) -> str:
-    return ", ".join(f"{one:.2f} on {spot.dataset}" for spot, one in zip(where, found, strict=True) if one is not None)
+    pairs = zip(where, found, strict=True)
+    return ", ".join(f"{shown(one, digits=2)} on {spot.dataset}" for spot, one in pairs if one is not None)
 
 
 def _leak(where: list[Spot], measured: Measured) -> list[str]:

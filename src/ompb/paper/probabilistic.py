@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable
 
@@ -22,6 +23,7 @@ from ompb.paper.grid import (
     references,
 )
 from ompb.paper.main import FIRST, IN_PAPER
+from ompb.paper.networks import broken
 from ompb.paper.tally import Duel, made_from, notes_on
 
 NAME, TABLE = "probabilistic", "probabilistic_forecasting_full"
@@ -134,7 +136,7 @@ def _beside_paper(protocol: str, measured: Measured, results: Iterable[Result]) 
                 lines.append((backbone, split, method, words, *ours, doubts.shown(numbers[key])))
     return Section(
         title=f"Laws on ETTh beside the paper's, protocol {protocol}",
-        notes=(NO_HORIZON, OWN_SEEDS, *doubts.notes()),
+        notes=(NO_HORIZON, OWN_SEEDS, *broken(lines), *doubts.notes()),
         headings=("backbone", "split", "method", "score", *(f"ours, {horizon} rows" for horizon in horizons), "paper"),
         lines=tuple(lines),
     )
@@ -171,12 +173,12 @@ def _width_of_papers(measured: Measured) -> list[str]:
 
 
 def _times_as_wide(place: Place, measured: Measured) -> float | None:
-    """None for other methods, and without a width of ours or the paper's."""
+    """None for other methods, without a width of ours or the paper's, and where the method has diverged."""
     theirs = _printed_width(place)
     if place.method != PRESET or theirs is None:
         return None
     width = measured.mean(place, "width80", sorted(measured.results[place]))
-    return None if width is None else width / float(theirs)
+    return None if width is None or math.isinf(width) else width / float(theirs)
 
 
 def _printed_width(place: Place) -> str | None:

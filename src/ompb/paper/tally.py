@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -67,23 +68,19 @@ def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: I
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """How the MAE of one method compares with another's, over places that both have run in."""
+    """How the MAE of one method compares with another's, over places that both have run in and neither diverged."""
 
     ratios: tuple[float, ...]  # the first's to the second's
+    diverged: int = 0  # places that are left out because one of the two has
 
     @classmethod
     def of(cls, measured: Measured, first: tuple[str, str], second: tuple[str, str], metric: str = "mae") -> Duel:
         """Of two pairs of protocol and method."""
-        ratios = []
-        for place in sorted(measured.results):
-            rival = Place(place.spot, *second)
-            if (place.protocol, place.method) != first or rival not in measured.results:
-                continue
-            seeds = measured.common_seeds((place, rival))
-            ours, theirs = measured.mean(place, metric, seeds), measured.mean(rival, metric, seeds)
-            if ours is not None and theirs:
-                ratios.append(ours / theirs)
-        return cls(tuple(ratios))
+        places = sorted(place for place in measured.results if (place.protocol, place.method) == first)
+        found = [measured.relative(place, Place(place.spot, *second), metric) for place in places]
+        ratios = [ratio for ratio in found if ratio is not None]
+        known = tuple(ratio for ratio in ratios if math.isfinite(ratio))
+        return cls(known, len(ratios) - len(known))
 
     @property
     def won(self) -> int:
@@ -96,7 +93,8 @@ class Duel:
         return statistics.median(self.ratios)
 
     def __str__(self) -> str:
-        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f})"
+        rest = f", left out: {self.diverged} where either has diverged" if self.diverged else ""
+        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f}{rest})"
 
 
 def duel_sentences(

@@ -6,18 +6,23 @@ single one. Cells of backbones and methods with options belong to analyses and a
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import WINDOWS, Result
-from ompb.paper.grid import INTERVALS_ONLY, OMPB, PUBLISHED, Spot
+from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PUBLISHED, Spot
+from ompb.paper.networks import Seeded, diverged
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Means of a method, and of ``ompb`` under the honest protocol, over the seeds that both have."""
+    """Means of a method, and of ``ompb`` under the honest protocol, over the seeds that both have.
+
+    A mean is infinite where a seed in it has diverged.
+    """
 
     seeds: int  # how many
     value: float
@@ -25,26 +30,28 @@ class Beside:
 
     @property
     def ratio(self) -> float | None:
-        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better; None if that is zero."""
-        return None if self.ours is None or not self.value else self.ours / self.value
+        """The error of ``ompb`` relative to the method's: below 1 ``ompb`` is better.
+
+        None if the method's is zero, or it has diverged; infinite if ``ompb`` has.
+        """
+        return None if self.ours is None or not self.value or math.isinf(self.value) else self.ours / self.value
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Metrics, and how many forecasts were scored, by seed, of each place, protocol and method."""
+    """Results by seed, of each place, protocol and method."""
 
-    cells: Mapping[tuple[Spot, str, str], Mapping[int, Mapping[str, float]]]
+    cells: Mapping[tuple[Spot, str, str], Seeded]
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Grid:
         """The cells of plain backbones and methods."""
-        cells: dict[tuple[Spot, str, str], dict[int, Mapping[str, float]]] = {}
+        cells: dict[tuple[Spot, str, str], dict[int, Result]] = {}
         for result in results:
             cell = result.cell
             if "@" not in cell.backbone and "[" not in cell.method:
                 place = Spot(cell.dataset, cell.backbone, cell.horizon, cell.split)
-                windows = {WINDOWS: result.facts[WINDOWS]} if WINDOWS in result.facts else {}
-                cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = {**result.metrics, **windows}
+                cells.setdefault((place, cell.protocol, cell.method), {})[cell.seed] = result
         return cls(cells)
 
     def of_dataset(self, dataset: str) -> Grid:
@@ -69,23 +76,39 @@ class Grid:
         """Those that have run at a place, by name."""
         return sorted(method for at, under, method in self.cells if (at, under) == (place, protocol))
 
-    def windows(self, place: Spot) -> str:
+    def windows(self, place: Spot) -> set[int]:
         """How many forecasts of ``ompb`` were scored at a place, where results say so."""
         found = self.cells.get((place, HONEST, OMPB), {}).values()
-        return " or ".join(
-            str(count) for count in sorted({metrics[WINDOWS] for metrics in found if WINDOWS in metrics})
-        )
+        return {result.facts[WINDOWS] for result in found if WINDOWS in result.facts}
 
     def beside(self, place: Spot, method: str, metric: str = "mae", protocol: str = HONEST) -> Beside | None:
         """A method beside ``ompb``; None where it has not run."""
-        found = self.cells.get((place, protocol, method), {})
-        ours = self.cells.get((place, HONEST, OMPB), {})
-        common = sorted(found.keys() & ours.keys())
-        seeds = common or sorted(found)
+        found, ours = self._of_metric(place, protocol, method, metric), self._of_metric(place, HONEST, OMPB, metric)
+        common = found.keys() & ours.keys()
+        seeds = common or found.keys()
         if not seeds:
             return None
-        mean = statistics.fmean(found[seed][metric] for seed in seeds)
-        return Beside(len(seeds), mean, statistics.fmean(ours[seed][metric] for seed in common) if common else None)
+        mean = statistics.fmean(found[seed] for seed in seeds)
+        return Beside(len(seeds), mean, statistics.fmean(ours[seed] for seed in common) if common else None)
+
+    def diverged(self, place: Spot, method: str, protocol: str = HONEST) -> set[int]:
+        """The seeds with which a method has left the bare backbone far behind."""
+        return diverged(self.cells.get((place, protocol, method), {}), *self._bare(place, protocol))
+
+    def _bare(self, place: Spot, protocol: str) -> tuple[Seeded, Seeded]:
+        """The bare backbone's cells: those of a protocol, and the honest ones, which are the same forecasts."""
+        here, honest = (self.cells.get((place, under, ORIGINAL), {}) for under in (protocol, HONEST))
+        return here, honest
+
+    def _of_metric(self, place: Spot, protocol: str, method: str, metric: str) -> dict[int, float]:
+        """By seed, of the cells that have it; infinite if diverged."""
+        lost = self.diverged(place, method, protocol)
+        found = self.cells.get((place, protocol, method), {})
+        return {
+            seed: math.inf if seed in lost else result.metrics[metric]
+            for seed, result in found.items()
+            if metric in result.metrics
+        }
 
 
 def is_published(method: str) -> bool:

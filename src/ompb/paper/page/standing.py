@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeAlias
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import BARE
-from ompb.paper.beside import DIVERGED, NO_FORECAST, SAME
-from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
+from ompb.paper.beside import SAME, shown
+from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PRESET, PUBLISHED, RETRAINED_ALONE, TRIVIAL, Spot
+from ompb.paper.networks import DIVERGED, NO_FORECAST, broken
 from ompb.paper.page.compared import Grid, is_published
 
 HARM = 1.01  # times the error of the bare backbone
@@ -37,22 +38,23 @@ Errors: TypeAlias = Mapping[str, Scored]  # by method, of one place and seed
 def against_each_kind(grid: Grid) -> Section:
     """In how many places ``ompb`` is better and worse than each kind of rival, each place once."""
     kinds = {
-        "bare backbone": [ORIGINAL],
-        "best trivial reference": list(TRIVIAL),
-        "best published method": sorted({name for _, _, name in grid.cells if is_published(name)}),
-        "paper's method": [PRESET],
-        "retrained backbone": [name for name in RETRAINED if OMPB not in name],
+        "bare backbone": (ORIGINAL,),
+        "best trivial reference": TRIVIAL,
+        "best published method": tuple(filter(is_published, PUBLISHED)),
+        "paper's method": (PRESET,),
+        "retrained backbone": RETRAINED_ALONE,
     }
-    lines = [_short_line(grid, kind, methods) for kind, methods in kinds.items()]
+    lines = [line for kind, methods in kinds.items() if (line := _short_line(grid, kind, methods))]
     return Section(
         title=f"`{OMPB}` against each kind of rival",
         notes=(
             "A place is a data set, backbone, horizon and split. Both sides are means over the seeds that both have; "
             "of several rivals the best at that place counts, which is more than anyone can choose beforehand. "
             f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is {LOST} or more.",
+            *broken(lines),
         ),
         headings=("rival", "places", "median ratio", "largest ratio", "worse in"),
-        lines=tuple(line for line in lines if line),
+        lines=tuple(lines),
         keys=1,
     )
 
@@ -66,23 +68,26 @@ def _short_line(grid: Grid, kind: str, methods: Sequence[str]) -> tuple[str, ...
     if not ratios:
         return ()
     worse = sum(ratio >= LOST for ratio in ratios)
-    return kind, str(len(ratios)), f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", str(worse)
+    numbers = (shown(number, digits=3) for number in (statistics.median(ratios), max(ratios)))
+    return kind, str(len(ratios)), *numbers, str(worse)
 
 
 def losses(grid: Grid) -> Section:
     """Every place where some other method does better than ``ompb``, the largest loss first."""
     found = [(better[0].ratio, _loss(place, better)) for place in grid.places if (better := _better(grid, place))]
+    lines = [line for _, line in sorted(found, reverse=True)]
     return Section(
         title=f"Where `{OMPB}` loses",
         notes=(
             f"Every place where the MAE of `{OMPB}` is {LOST} times that of another method, or more, and the method "
-            "that is lowest there; means over the seeds that both have. Ratio is ours to theirs. "
+            "relative to which it is largest; means over the seeds that both have. Ratio is ours to theirs. "
             f"`{OMPB}` itself with a history, or around a retrained network, is not listed.",
+            *broken(lines),
         ),
         headings=(
-            "data set", "backbone", "horizon", "split", "best method", "seeds", OMPB, "it", "ratio", "better, too",
+            "data set", "backbone", "horizon", "split", "method", "seeds", OMPB, "it", "ratio", "better, too",
         ),
-        lines=tuple(line for _, line in sorted(found, reverse=True)),
+        lines=tuple(lines),
         keys=5,
     )  # fmt: skip
 
@@ -92,7 +97,7 @@ class _Better(NamedTuple):
 
     ratio: float
     method: str
-    shown: tuple[str, ...]  # seeds, our error, its error, ratio
+    words: tuple[str, ...]  # seeds, our error, its error, ratio
 
 
 def _better(grid: Grid, place: Spot) -> list[_Better]:
@@ -101,8 +106,8 @@ def _better(grid: Grid, place: Spot) -> list[_Better]:
     for method in grid.methods(place):
         one = grid.beside(place, method)
         if not _is_ours(method) and one and one.ratio and one.ours and one.ratio >= LOST:
-            shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.4f}")
-            found.append(_Better(one.ratio, method, shown))
+            words = (str(one.seeds), *map(shown, (one.ours, one.value, one.ratio)))
+            found.append(_Better(one.ratio, method, words))
     return sorted(found, reverse=True)
 
 
@@ -110,7 +115,7 @@ def _loss(place: Spot, better: Sequence[_Better]) -> tuple[str, ...]:
     best, *others = better
     named = [one.method for one in others[:NAMED]]
     more = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
-    return *_words(place), best.method, *best.shown, ", ".join(named + more)
+    return *_words(place), best.method, *best.words, ", ".join(named + more)
 
 
 def _is_ours(method: str) -> bool:
@@ -147,22 +152,15 @@ def ranking(grid: Grid, title: str) -> Section:
     )
 
 
-def diverged(grid: Grid, place: Spot, method: str, protocol: str = HONEST) -> set[int]:
-    """The seeds with which a method has left the bare backbone, which is the same under every protocol, far behind."""
-    bare = grid.cells.get((place, HONEST, ORIGINAL), {})
-    found = grid.cells.get((place, protocol, method), {})
-    return {seed for seed in found.keys() & bare.keys() if found[seed]["mae"] >= DIVERGED * bare[seed]["mae"]}
-
-
 def _ranked(grid: Grid) -> list[Errors]:
     """Errors by method, of each cell in which the bare backbone and another method that forecasts have run."""
     cells: dict[tuple[Spot, int], dict[str, Scored]] = {}
     for (place, protocol, method), seeds in grid.cells.items():
         if protocol == HONEST and method not in INTERVALS_ONLY:
             bare = grid.cells.get((place, HONEST, ORIGINAL), {})
-            for seed, metrics in seeds.items():
+            for seed, result in seeds.items():
                 if seed in bare:  # cells of early versions do not tell their network's error
-                    scored = Scored(metrics["mae"], metrics.get(BARE, bare[seed]["mae"]))
+                    scored = Scored(result.metrics["mae"], result.metrics.get(BARE, bare[seed].metrics["mae"]))
                     cells.setdefault((place, seed), {})[method] = scored
     return [errors for errors in cells.values() if len(errors) > 1]
 
