@@ -99,6 +99,18 @@ def test_curves_from_steps(tmp_path: Path) -> None:
     assert Finding.read(tmp_path / "delay.json") == finding
 
 
+def test_curves_of_a_panel_are_of_one_seed(tmp_path: Path) -> None:
+    """The bare backbone has two seeds, what is delayed by half of the horizon the second, by twice of it neither."""
+    late = (("delay=48", 1), ("delay=192", 2))
+    results = [*(at("original", 2.0, seed=seed) for seed in (0, 1)), *(at("copy", 1.0, by, seed) for by, seed in late)]
+    rows = {found.cell: {"origin": range(95, 195), "mae": [found.cell.seed] * 100} for found in results}
+    store = with_steps(tmp_path, rows)
+    (figure,) = delay.reduce(runs(results, store.folder), Scope()).figures
+    assert {panel.title: {curve.name: curve.y[0] for curve in panel.curves} for panel in figure.panels} == {
+        "Delay of H/2": {"original": 1.0, "copy": 1.0}
+    }
+
+
 def test_rolling_means_are_those_of_slices() -> None:
     values = np.random.default_rng(0).normal(size=50)
     expected = [values[end - 7 : end].mean() for end in range(7, 51)]
