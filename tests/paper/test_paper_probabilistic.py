@@ -59,6 +59,16 @@ def test_what_is_blank_is_explained() -> None:
     assert not any("blank" in note or "density" in note for note in plain.notes)
 
 
+def test_whoever_brings_intervals_and_no_density_is_called_so() -> None:
+    """And what else a cell of ACI lacks is named."""
+    inside = {name: value for name, value in SCORES.items() if name != "nll"}
+    found = [result("mine", 0.4, metrics=inside), result("aci", 0.4, metrics={"coverage80": 0.8, "width80": 1.0})]
+    notes = probabilistic.reduce(runs(found), QUICK).sections[0].notes
+    assert "Intervals and no density, so no NLL and no CRPS: `aci`, `mine`." in notes
+    (early,) = (note for note in notes if note.startswith("Where a score is blank"))
+    assert early.endswith(": `aci` (95% coverage, 95% width, ECE, 80% Winkler, 95% Winkler).")
+
+
 def test_a_law_that_is_wider_than_the_papers_is_called_so() -> None:
     """The paper prints 1.4114 for the TCN: 2.8228 is twice as wide, 14.114 ten times, and the median of both six."""
     wide = [result("ompb-paper", 0.4, split=split, metrics={**SCORES, "crps": 0.1, "width80": width})

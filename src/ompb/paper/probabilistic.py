@@ -14,7 +14,6 @@ from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import (
-    INTERVALS_ONLY,
     OMPB,
     PRESET,
     PROTOCOLS,
@@ -33,6 +32,7 @@ METRICS = {
     "nll": "NLL", "crps": "CRPS", "coverage80": "80% coverage", "coverage95": "95% coverage", "width80": "80% width",
     "width95": "95% width", "ece": "ECE", "winkler80": "80% Winkler", "winkler95": "95% Winkler",
 }  # fmt: skip
+OF_DENSITY = ("nll", "crps")  # metrics that intervals alone do not have
 PAPERS = {"coverage80": "cov80", "coverage95": "cov95"}  # metrics the paper's table has under another name
 LAW = (
     "A method that says a mean only has the Gaussian law of its own errors that its protocol has revealed, the "
@@ -99,11 +99,14 @@ def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
 def _blank(protocol: str, measured: Measured) -> list[str]:
     """Why some scores are not there: no density, or cells from before they were kept."""
     lacking: dict[str, dict[str, None]] = {}
-    for place, found in sorted(measured.results.items()):
-        if place.protocol == protocol:
-            absent = [name for name in METRICS for result in found.values() if name not in result.metrics]
+    without: dict[str, None] = {}
+    for place in sorted(place for place in measured.results if place.protocol == protocol):
+        for result in measured.results[place].values():
+            absent = [name for name in METRICS if name not in result.metrics]
+            if "nll" in absent and "coverage80" not in absent:
+                without[f"`{place.method}`"] = None
+                absent = [name for name in absent if name not in OF_DENSITY]
             lacking.setdefault(place.method, {}).update(dict.fromkeys(absent))
-    without = [f"`{name}`" for name in INTERVALS_ONLY if lacking.pop(name, None)]
     early = [f"`{method}` ({', '.join(METRICS[name] for name in names)})" for method, names in lacking.items() if names]
     notes = [f"Intervals and no density, so no NLL and no CRPS: {', '.join(without)}."] if without else []
     return notes + ([f"{EARLY}: {', '.join(early)}."] if early else [])

@@ -6,13 +6,13 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ompb.bench.store import COMMIT, Cell, Result
 from ompb.floor.names import counted
 from ompb.paper.beside import Entry, Measured, Place
-from ompb.paper.grid import PAPERS_DATA
+from ompb.paper.grid import PAPERS_DATA, paper_backbone
 
 MOST_NAMED = 12  # methods that a note on missing cells names
 
@@ -50,12 +50,12 @@ def notes_on(wanted: Iterable[Cell], results: Iterable[Result], **where: str) ->
 
 def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: Iterable[Cell]) -> tuple[str, ...]:
     """The note on lines that have the paper's numbers alone because nobody asks for their cells, if there are any."""
-    asked = {Place.of(cell) for cell in wanted}
+    asked = {_as_in_paper(Place.of(cell)) for cell in wanted}  # weights of any origin can be asked for
     alone = {
         entry.place
         for block in blocks
         for entry in block
-        if entry.printed and entry.place not in measured.results and entry.place not in asked
+        if entry.printed and entry.place not in measured.results and _as_in_paper(entry.place) not in asked
     }
     if not alone:
         return ()
@@ -64,6 +64,11 @@ def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: I
     stand_in = all(place.spot.dataset not in PAPERS_DATA for place in alone)
     data = " on data that stand in for the paper's" if stand_in else ""
     return (f"Lines with the paper's numbers alone: {names} are not asked for under {protocols}{data}.",)
+
+
+def _as_in_paper(place: Place) -> Place:
+    """With the paper's name of its backbone."""
+    return replace(place, spot=replace(place.spot, backbone=paper_backbone(place.spot.backbone)))
 
 
 @dataclass(frozen=True, slots=True)
