@@ -10,7 +10,7 @@ from ompb.bench.store import Result
 from ompb.errors import OptionError
 from ompb.paper.grid import Spot
 from ompb.paper.networks import BROKEN
-from ompb.paper.page.compared import Grid
+from ompb.paper.page.compared import ELSEWHERE, Grid
 from ompb.paper.page.headline import END, PLACES, START, headline, with_block
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Aim
@@ -274,6 +274,60 @@ def test_a_full_table_has_both_protocols_and_what_the_paper_prints() -> None:
     assert line(squares, "tcn", "24", "ood", "proceed")[1] == "1.0000"
 
 
+def test_a_ratio_across_networks_is_marked() -> None:
+    """Of ours nothing is told of its network: it is the bare backbone's. A thousandth is the same network."""
+    others = [("elf", 0.5005), ("retrain", 0.6), ("solid", 0.5)]
+    made = grid(
+        result("original", 0.5),
+        result("ompb", 0.4),
+        *(result(name, 0.39, metrics={"bare_mae": bare}) for name, bare in others),
+        result("gd", 0.39, seed=1, metrics={"bare_mae": 0.6}),
+    )
+    for section, ratio in zip(full_tables(made, "etth"), ("1.026", "1.052"), strict=True):
+        told = {words[3]: words[7] for words in section.lines}
+        assert told == {
+            "original": "0.800" if ratio == "1.026" else "0.640",
+            "ompb": "",
+            "gd": "",
+            "elf": ratio,
+            "retrain": f"{ratio} *",
+            "solid": ratio,
+        }
+        assert any(note.startswith("Ratios with *") for note in section.notes)
+    listed = losses(made)
+    assert line(listed, "etth", "tcn", "24", "id", "solid")[3:] == ("1.0256", "retrain, elf")
+    assert not any("*" in note for note in listed.notes)
+    alone = grid(result("original", 0.5), result("ompb", 0.4), result("retrain", 0.39, metrics={"bare_mae": 0.6}))
+    assert line(losses(alone), "etth", "tcn", "24", "id", "retrain")[3] == "1.0256 *"
+    assert ELSEWHERE in losses(alone).notes
+    assert against_each_kind(alone).notes[0].endswith(" different networks of the same recipe: retrained backbone 1.")
+    same = grid(result("original", 0.5), result("ompb", 0.4), result("gd", 0.39))
+    assert not any("*" in note for note in (*full_tables(same, "etth")[0].notes, *losses(same).notes))
+
+
+def test_a_history_around_another_network_is_marked() -> None:
+    told = {"bare_mae": 2.0}
+    made = history(grid(result("original", 1.0), result("ompb", 1.0), result("ompb+history", 0.9, metrics=told)))
+    assert made.lines[0][-1] == "0.900 *"
+    assert ELSEWHERE in made.notes
+
+
+def test_across_networks_ours_is_ahead_if_it_does_more_for_its_own() -> None:
+    """0.49 of 0.5 is more than 0.5 of 0.6, and 0.1 of 0.5 less than 0.2 of 0.6; around one network errors decide."""
+    made = ranking(
+        grid(
+            *(result("original", 0.5, horizon=horizon) for horizon in (24, 48, 96)),
+            *(result("ompb", error, horizon=at) for at, error in ((24, 0.49), (48, 0.1), (96, 0.49))),
+            result("retrain", 0.5, metrics={"bare_mae": 0.6}),
+            result("retrain", 0.2, horizon=48, metrics={"bare_mae": 0.6}),
+            result("retrain", 0.5, horizon=96, metrics={"bare_mae": 0.5}),
+        ),
+        "all",
+    )
+    assert line(made, "retrain")[-1] == "2 of 3"
+    assert "where the two stand on different networks" in made.notes[0]
+
+
 def test_a_stand_in_has_no_ratio_to_the_paper() -> None:
     made = grid(result("original", 1.0, dataset="weather-stand-in", protocol="one-step"))
     errors, _ = full_tables(made, "weather-stand-in")
@@ -289,6 +343,18 @@ def test_aims_are_met_or_missed() -> None:
         ("MAE", "1", "0.5000", "0.5", "met"),
         ("MSE", "1", "0.2500", "0.24", "missed"),
     ]
+
+
+def test_only_seeds_that_have_a_metric_are_in_its_mean() -> None:
+    made = grid(result("ompb", 0.5, metrics={"crps": 0.1}), result("ompb", 0.5, seed=1))
+    (met,) = aims(made, [Aim(PLACE, "crps", 0.2), Aim(PLACE, "nll", 0.2)]).lines
+    assert met[4:] == ("CRPS", "1", "0.1000", "0.2", "met")
+
+
+def test_nothing_is_relative_to_a_bare_backbone_without_error() -> None:
+    there = [result("original", 1.0, split="ood"), result("ompb", 0.5, split="ood")]
+    made = ranking(grid(result("original", 0.0), result("ompb", 0.0), *there), "all")
+    assert [words[:2] for words in made.lines] == [("ompb", "1"), ("original", "1")]
 
 
 def test_history_stands_beside_the_same_networks_without() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ompb.bench.joining import bare_error
+from ompb.bench.joining import SAME, bare_error
 from ompb.bench.store import Result
 
 Seeded: TypeAlias = Mapping[int, Result]  # the cells of one place, protocol and method, by seed
@@ -26,6 +27,11 @@ def bare_errors(cells: Seeded, *bare: Seeded) -> dict[int, float]:
             if error is not None:
                 errors.setdefault(seed, error)
     return errors
+
+
+def are_apart(one: float, other: float) -> bool:
+    """Whether bare errors at one place and seed are those of two networks."""
+    return not math.isclose(one, other, rel_tol=SAME)
 
 
 def diverged(cells: Seeded, *bare: Seeded) -> set[int]:

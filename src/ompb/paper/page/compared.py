@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ompb.bench.protocols import HONEST
 from ompb.bench.store import WINDOWS, Result
+from ompb.paper.beside import shown
 from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PUBLISHED, Spot
-from ompb.paper.networks import Seeded, diverged
+from ompb.paper.networks import Seeded, are_apart, bare_errors, diverged
+
+MARK = " *"
+ELSEWHERE = "Ratios with * are known to be around different networks of the same recipe."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Beside:
     seeds: int  # how many
     value: float
     ours: float | None  # None where ompb has not run with any of its seeds
+    elsewhere: bool = False  # whether the two stand on different networks with one of them
 
     @property
     def ratio(self) -> float | None:
@@ -35,6 +40,16 @@ class Beside:
         None if the method's is zero, or it has diverged; infinite if ``ompb`` has.
         """
         return None if self.ours is None or not self.value or math.isinf(self.value) else self.ours / self.value
+
+    def shown_ratio(self, digits: int = 3) -> str:
+        """The ratio as tables have it: marked where it is across networks, blank if there is none."""
+        words = shown(self.ratio, digits=digits)
+        return f"{words}{MARK}" if words and self.elsewhere else words
+
+
+def across_networks(lines: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The note on the mark, where a line has it."""
+    return (ELSEWHERE,) if any(word.endswith(MARK) for line in lines for word in line) else ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +104,15 @@ class Grid:
         if not seeds:
             return None
         mean = statistics.fmean(found[seed] for seed in seeds)
-        return Beside(len(seeds), mean, statistics.fmean(ours[seed] for seed in common) if common else None)
+        our_mean = statistics.fmean(ours[seed] for seed in common) if common else None
+        networks, our_networks = self.bare_errors(place, method, protocol), self.bare_errors(place, OMPB)
+        told = common & networks.keys() & our_networks.keys()
+        elsewhere = any(are_apart(networks[seed], our_networks[seed]) for seed in told)
+        return Beside(len(seeds), mean, our_mean, elsewhere)
+
+    def bare_errors(self, place: Spot, method: str, protocol: str = HONEST) -> dict[int, float]:
+        """The MAE of the network that a method stands on, by seed, where it is known."""
+        return bare_errors(self.cells.get((place, protocol, method), {}), *self._bare(place, protocol))
 
     def diverged(self, place: Spot, method: str, protocol: str = HONEST) -> set[int]:
         """The seeds with which a method has left the bare backbone far behind."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
@@ -12,7 +12,7 @@ from ompb.paper.beside import GUESSED, HINT, Doubts, ratio, shown
 from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
 from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
 from ompb.paper.networks import DIVERGED, broken
-from ompb.paper.page.compared import Beside, Grid
+from ompb.paper.page.compared import Beside, Grid, across_networks
 from ompb.paper.page.material import Aim
 from ompb.paper.printed import Number, accuracy
 
@@ -36,6 +36,7 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
             f"beside; ratio is that of `{OMPB}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
             "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
             f"many, honest and one-step. Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on.",
+            *across_networks(lines),
             *stands_in,
             *((HINT,) if dataset in GUESSED else ()),
             *doubts.notes(),
@@ -82,7 +83,7 @@ def _beside(one: Beside | None, *, is_ours: bool) -> tuple[str, str, str]:
     """A method's error, ours on the same seeds, and the ratio of ours to it."""
     if one is None:
         return "", "", ""
-    return shown(one.value), *(("", "") if is_ours else (shown(one.ours), shown(one.ratio, digits=3)))
+    return shown(one.value), *(("", "") if is_ours else (shown(one.ours), one.shown_ratio()))
 
 
 def _printed(place: Spot, method: str, metric: str) -> Number | None:
@@ -118,15 +119,15 @@ def history(grid: Grid) -> Section:
         with_it = grid.beside(place, HISTORY)
         if with_it and with_it.ours is not None:
             words = (place.dataset, place.backbone, str(place.horizon), place.split)
-            by = with_it.ratio
-            to_without = 1 / by if by and math.isfinite(by) else None
-            errors = shown(with_it.ours), shown(with_it.value)
-            lines.append((*words, str(with_it.seeds), *errors, shown(to_without, digits=3)))
+            without = replace(with_it, value=with_it.ours, ours=with_it.value)
+            numbers = shown(without.value), shown(without.ours), without.shown_ratio()
+            lines.append((*words, str(with_it.seeds), *numbers))
     return Section(
         title="With the source as history",
         notes=(
             "MAE where the stream goes on where the source ends, so that the source may fill the memory before the "
             "first forecast. Ratio: with history to without.",
+            *across_networks(lines),
             *broken(lines),
         ),
         headings=("data set", "backbone", "horizon", "split", "seeds", OMPB, HISTORY, "ratio"),
