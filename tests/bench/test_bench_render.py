@@ -41,6 +41,11 @@ def test_markdown() -> None:
     assert "| --- | ---: |" in last
 
 
+def test_a_name_with_a_bar_stays_in_its_cell() -> None:
+    made = render([Section("", (), ("a|b",), (("x|y",),), keys=1)], "markdown")
+    assert made.splitlines()[2:] == ["| a\\|b |", "| --- |", "| x\\|y |"]
+
+
 def test_html_escapes_what_it_shows() -> None:
     page = render(SECTIONS, "html")
     assert page.startswith("<!doctype html>")

@@ -1,9 +1,12 @@
+from typing import Any
+
 from made_up import line, result, runs
 
 from ompb.bench.named import Named
 from ompb.gradient.settings import PaperPreset
 from ompb.paper import ablation
 from ompb.paper.analysis import Scope
+from ompb.paper.networks import BROKEN
 from ompb.settings import Settings
 
 QUICK = Scope(quick=True)
@@ -62,6 +65,32 @@ def test_a_part_that_does_harm_is_named_and_the_paper_stands_beside() -> None:
     assert line(short, "paper", "one-step", "without gate")[:2] == ("21", "13")
     assert line(short, "paper", "one-step", "without online stage")[:2] == ("21", "21")
     assert finding.text.endswith("By more than 0.5% better without a part: `ompb` (honest) without gate.")
+
+
+def test_a_place_where_one_side_has_diverged_is_left_out() -> None:
+    """Of two places of the gate's one is left, of one of the certificate's none."""
+    places: list[dict[str, Any]] = [{"split": split, "protocol": "one-step"} for split in ("id", "ood")]
+    results = [result("original", 0.5, **place) for place in places]
+    results += [result("ompb-paper", value, **place) for value, place in zip((0.4, 1e40), places, strict=True)]
+    results += [result("ompb-paper[gated=False]", 0.5, **place) for place in places]
+    results.append(result("ompb-paper[certified=False]", 1e40, **places[0]))
+    finding = ablation.reduce(runs(results), QUICK)
+    short = finding.sections[0]
+    assert line(short, "ompb-paper", "one-step", "without gate") == ("1", "1", "0.800", "0.800", "0.800")
+    assert line(short, "ompb-paper", "one-step", "without PAC-Bayes") == ("0", "0", "diverged", "", "")
+    assert short.notes[1:] == (
+        "Left out are places where either has diverged: without gate by `ompb-paper` (one-step) 1, without PAC-Bayes "
+        "by `ompb-paper` (one-step) 1.",
+        BROKEN,
+    )
+    assert finding.text == ("In the median place most is lost without gate by `ompb-paper` (one-step, ratio 0.800).")
+
+
+def test_a_part_without_which_nothing_is_lost_is_not_called_worth_most() -> None:
+    finding = ablation.reduce(runs([result("ompb", 0.51), result('ompb[gate="open"]', 0.5)]), QUICK)
+    assert finding.text == "By more than 0.5% better without a part: `ompb` (honest) without gate."
+    alike = ablation.reduce(runs([result("ompb", 0.5), result('ompb[gate="open"]', 0.5)]), QUICK)
+    assert alike.text == "Nothing is known to be lost without a part yet."
 
 
 def test_ours_is_honest_and_has_its_own_section() -> None:

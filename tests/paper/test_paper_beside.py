@@ -1,9 +1,11 @@
 from dataclasses import replace
+from typing import Any
 
 from made_up import line, result
 
-from ompb.paper.beside import BROKEN, GROUPS, HINT, Doubts, Entry, Measured, Place, compare
+from ompb.paper.beside import GROUPS, HINT, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
+from ompb.paper.networks import BROKEN
 from ompb.paper.printed import Number
 from ompb.paper.tally import Duel, duel_sentences, made_from, missing
 
@@ -87,6 +89,28 @@ def test_what_is_no_forecast_any_more_is_said_in_a_word() -> None:
     assert line(alone, "solid")[0] == "1000000000.0000"  # nothing to hold it against
 
 
+def test_a_seed_is_held_against_the_bare_backbone_of_its_own() -> None:
+    """Under the protocol the bare backbone has run with one seed; of the others the honest one tells."""
+    bare = [result("original", 0.5, protocol="one-step"), *(result("original", 0.5, seed=seed) for seed in range(3))]
+    cells = [result("gd", 1e40 if seed == 1 else 0.4, protocol="one-step", seed=seed) for seed in range(3)]
+    section = compare("", ("method",), [[entry("gd", "one-step")]], Measured.of([*bare, *cells]))
+    assert line(section, "gd")[0] == "diverged"
+
+
+def test_what_a_cell_tells_of_its_network_counts_first() -> None:
+    told = [result("gd", 1e9, metrics={"bare_mae": 0.5}), result("er", 60.0, metrics={"bare_mae": 0.7})]
+    block = [entry("gd"), entry("er")]
+    alone = compare("", ("method",), [block], Measured.of(told))
+    assert [line(alone, name)[0] for name in ("gd", "er")] == ["diverged", "60.0000"]
+    beside = compare("", ("method",), [block], Measured.of([*told, result("original", 0.5)]))
+    assert [line(beside, name)[0] for name in ("gd", "er")] == ["diverged", "60.0000"]
+
+
+def test_nothing_diverges_from_a_bare_backbone_without_error() -> None:
+    section = compare("", ("method",), [[entry("gd")]], Measured.of([result("original", 0.0), result("gd", 0.0)]))
+    assert line(section, "gd")[0] == "0.0000"
+
+
 def test_letters_go_on_after_z() -> None:
     doubts = Doubts()
     shown = [doubts.shown(Number("1", str(place))) for place in range(28)]
@@ -141,6 +165,18 @@ def test_duels_are_over_places_both_have_and_their_common_seeds() -> None:
     assert sentence == (
         "`ompb` (honest) has a smaller MAE than `original` (honest) in 1 of 2 places (median ratio 1.250)."
     )
+
+
+def test_a_duel_leaves_out_places_where_either_side_has_diverged() -> None:
+    """Ratios 0.5 and 2; at 48 rows the first is no forecast's, at 96 rows the second."""
+    spots: tuple[dict[str, Any], ...] = ({}, {"split": "ood"}, {"horizon": 48}, {"horizon": 96})
+    pairs = ((0.2, 0.4), (0.4, 0.2), (1e40, 0.4), (0.2, 1e40))
+    results = [result(name, value, **spot)
+               for spot, pair in zip(spots, pairs, strict=True)
+               for name, value in zip(("original", "ompb", "gd"), (0.5, *pair), strict=True)]  # fmt: skip
+    duel = Duel.of(Measured.of(results), ("honest", "ompb"), ("honest", "gd"))
+    assert (duel.ratios, duel.diverged) == ((0.5, 2.0), 2)
+    assert str(duel) == "in 1 of 2 places (median ratio 1.250, left out: 2 where either has diverged)"
 
 
 def test_what_is_missing_and_what_was_there() -> None:

@@ -8,6 +8,7 @@ from ompb.bench.findings import Finding
 from ompb.bench.store import Result
 from ompb.paper import delay
 from ompb.paper.analysis import Scope
+from ompb.paper.networks import BROKEN
 from ompb.paper.rolling import rolling_curve, rolling_mean
 
 
@@ -57,6 +58,14 @@ def test_each_delay_relative_to_the_bare_backbone() -> None:
     )
 
 
+def test_a_delay_at_which_a_method_diverges_is_called_so() -> None:
+    late = [at("ompb-paper", 1e40, "delay=96"), at("ompb-paper", 1e40, "delay=48")]
+    finding = delay.reduce(runs([*RESULTS[:3], *late]), Scope())
+    assert line(finding.sections[0], *KEYS, "ompb-paper") == ("0.279", "diverged", "diverged", "", "")
+    assert BROKEN in finding.sections[0].notes
+    assert "with a delay of H: diverged on etth;" in finding.text
+
+
 def test_a_stream_that_ends_before_any_outcome_comes_teaches_nothing() -> None:
     """A hundred forecasts, and outcomes that come 192 rows later: only a 193rd forecast would know the first."""
     assert "On etth no outcome is shown with a delay of 2H, as the stream ends after 100 forecasts" in (
@@ -88,6 +97,18 @@ def test_curves_from_steps(tmp_path: Path) -> None:
     assert (curve.y[0], curve.y[-1]) == (2.0, 97.0)
     finding.write(tmp_path / "delay.json")
     assert Finding.read(tmp_path / "delay.json") == finding
+
+
+def test_curves_of_a_panel_are_of_one_seed(tmp_path: Path) -> None:
+    """The bare backbone has two seeds, what is delayed by half of the horizon the second, by twice of it neither."""
+    late = (("delay=48", 1), ("delay=192", 2))
+    results = [*(at("original", 2.0, seed=seed) for seed in (0, 1)), *(at("copy", 1.0, by, seed) for by, seed in late)]
+    rows = {found.cell: {"origin": range(95, 195), "mae": [found.cell.seed] * 100} for found in results}
+    store = with_steps(tmp_path, rows)
+    (figure,) = delay.reduce(runs(results, store.folder), Scope()).figures
+    assert {panel.title: {curve.name: curve.y[0] for curve in panel.curves} for panel in figure.panels} == {
+        "Delay of H/2": {"original": 1.0, "copy": 1.0}
+    }
 
 
 def test_rolling_means_are_those_of_slices() -> None:

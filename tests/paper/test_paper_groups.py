@@ -38,6 +38,14 @@ def test_seeds_that_those_with_the_most_lack_are_left_out() -> None:
     ]
 
 
+def test_what_has_more_seeds_than_the_anchors_stands_beside_them() -> None:
+    """A second anchor with fewer seeds takes none away; without a seed in common lines stay apart."""
+    ran = [(0, 1, 2), (0, 1, 2, 3), (0,)]
+    assert groups(ran, anchors=(0, 2)) == [Group((0, 1, 2), (0, 1)), Group((0,), (0, 2), frozenset({0}))]
+    assert groups([(0, 1), (2, 3, 4)], anchors=(0,)) == [Group((2, 3, 4), (1,)), Group((0, 1), (0,))]
+    assert groups([(), (0, 1), (0,)], anchors=(0,)) == [Group((0, 1), (1,)), Group((0,), (0, 2))]
+
+
 @given(st.lists(st.sets(st.integers(0, 3))), st.sets(st.integers(0, 9)))
 def test_every_line_stands_once_and_has_the_seeds_of_its_group(ran: list[set[int]], anchors: set[int]) -> None:
     anchors &= set(range(len(ran)))

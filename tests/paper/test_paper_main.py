@@ -112,6 +112,11 @@ def test_what_is_missing_is_said_of_each_section() -> None:
         assert {"honest": "one-step", "one-step": "honest"}[protocol] not in note
 
 
+def test_weights_of_another_origin_are_asked_for_like_the_usual_ones() -> None:
+    (section,) = sections("etth_all_split", result("original", 0.5, backbone="gpt4ts[random]")).values()
+    assert not any(note.startswith("Lines") for note in section.notes)
+
+
 def test_lines_that_nobody_asks_for_are_explained() -> None:
     places = [("weather-stand-in", protocol) for protocol in ("honest", "one-step")]
     found = sections(

@@ -3,6 +3,7 @@ from made_up import line, result, runs
 from ompb.bench.store import Result
 from ompb.paper import probabilistic
 from ompb.paper.analysis import Scope
+from ompb.paper.networks import BROKEN
 
 QUICK = Scope(quick=True)
 SCORES = {
@@ -58,6 +59,16 @@ def test_what_is_blank_is_explained() -> None:
     assert not any("blank" in note or "density" in note for note in plain.notes)
 
 
+def test_whoever_brings_intervals_and_no_density_is_called_so() -> None:
+    """And what else a cell of ACI lacks is named."""
+    inside = {name: value for name, value in SCORES.items() if name != "nll"}
+    found = [result("mine", 0.4, metrics=inside), result("aci", 0.4, metrics={"coverage80": 0.8, "width80": 1.0})]
+    notes = probabilistic.reduce(runs(found), QUICK).sections[0].notes
+    assert "Intervals and no density, so no NLL and no CRPS: `aci`, `mine`." in notes
+    (early,) = (note for note in notes if note.startswith("Where a score is blank"))
+    assert early.endswith(": `aci` (95% coverage, 95% width, ECE, 80% Winkler, 95% Winkler).")
+
+
 def test_a_law_that_is_wider_than_the_papers_is_called_so() -> None:
     """The paper prints 1.4114 for the TCN: 2.8228 is twice as wide, 14.114 ten times, and the median of both six."""
     wide = [result("ompb-paper", 0.4, split=split, metrics={**SCORES, "crps": 0.1, "width80": width})
@@ -68,6 +79,26 @@ def test_a_law_that_is_wider_than_the_papers_is_called_so() -> None:
         "under honest on ood, tcn, 24 rows, where 0.7900 of the outcomes lie inside." in text
     )
     assert "as wide as" not in probabilistic.reduce(runs([law("ompb", 0.2)]), QUICK).text
+
+
+def test_the_law_of_a_method_that_has_diverged_is_in_no_median() -> None:
+    """On the other split the width is the printed one."""
+    results = [law("original", 0.25, split=split) for split in ("id", "ood")]
+    for split, mae, width in (("id", 1e40, 1e40), ("ood", 0.4, 1.4114)):
+        results.append(result("ompb-paper", mae, split=split, metrics={**SCORES, "crps": mae, "width80": width}))
+    finding = probabilistic.reduce(runs(results), QUICK)
+    assert "is 1.0 times as wide as the paper prints in the median place and 1.0 times at most" in finding.text
+    beside = finding.sections[1]
+    assert line(beside, "tcn", "id", "ompb-paper", "CRPS")[0] == "diverged"
+    assert BROKEN in beside.notes
+
+
+def test_a_backbone_that_the_paper_lacks_has_no_width_of_its() -> None:
+    """Of two places one is around a TCN, of which the paper prints 1.4114."""
+    wide = [law("ompb-paper", 0.1, backbone=backbone) for backbone in ("ridge", "tcn")]
+    text = probabilistic.reduce(runs(wide), QUICK).text
+    assert "is 0.7 times as wide as the paper prints in the median place and 0.7 times at most" in text
+    assert "as wide as" not in probabilistic.reduce(runs(wide[:1]), QUICK).text
 
 
 def test_results_from_before_laws_were_scored_do_not_count() -> None:

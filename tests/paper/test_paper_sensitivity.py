@@ -9,6 +9,7 @@ from ompb.gradient.settings import PaperPreset
 from ompb.paper import printed, sensitivity
 from ompb.paper.analysis import Runs, Scope
 from ompb.paper.costs import Cost, Costs
+from ompb.paper.networks import BROKEN
 from ompb.settings import Settings
 
 WHERE = "etth", "tcn", 96
@@ -99,6 +100,23 @@ def test_all_options_in_short() -> None:
         "Over all values of all options the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000, of `ompb` "
         "(honest) stays at 0.3000."
     )
+
+
+def test_a_value_that_makes_a_method_diverge_is_in_no_range() -> None:
+    said = {"certificate": 1e30, "disagreement": 1e30}
+    lost = result("ompb-paper[tau_d_factor=4.0]", 1e40, horizon=96, split="ood", protocol="one-step", metrics=said)
+    others = [result("original", 2.0, horizon=96, split="ood")]
+    finding = sensitivity.reduce(runs([*RESULTS[:2], lost, *others]), Scope())
+    short, tau, *_ = finding.sections
+    told = line(tau, "ompb-paper", "one-step", "4")
+    assert [told[place] for place in (0, 2, 3, 5, 6, 8)] == ["diverged", "", "diverged", "", "diverged", "diverged"]
+    assert line(short, "tau_d_factor", "ompb-paper", "one-step") == ("3", "0.4000", "0.5000", "", "")
+    assert BROKEN in tau.notes
+    assert "the MAE of `ompb-paper` (one-step) lies between 0.4000 and 0.5000, but for 1 that has diverged" in (
+        finding.text
+    )
+    curve = finding.figures[0].panels[0].curves[0]
+    assert curve.y[:5] == (1.0, None, 1.25, None, None)
 
 
 def test_curves_are_relative_to_the_first_value() -> None:

@@ -33,9 +33,13 @@ def _text(section: Section) -> str:
 
 def _markdown(section: Section) -> str:
     rule = ["---"] * section.keys + ["---:"] * (len(section.headings) - section.keys)
-    rows = (f"| {' | '.join(row)} |" for row in (section.headings, rule, *section.lines))
+    rows = (f"| {' | '.join(map(_in_cell, row))} |" for row in (section.headings, rule, *section.lines))
     notes = [line for note in section.notes for line in (note, "")]
     return "\n".join((f"### {section.title}", "", *notes, *rows))
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", r"\|")
 
 
 _PAGE = """<!doctype html>

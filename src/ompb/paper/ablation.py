@@ -22,6 +22,7 @@ from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Entry, Measured, Place, compare
 from ompb.paper.grid import OMPB, PRESET, SPLITS, Spot, cells, references, seeds, spots, with_options
 from ompb.paper.main import of_paper
+from ompb.paper.networks import BROKEN, NO_FORECAST
 from ompb.paper.tally import Duel, made_from, notes_on
 
 NAME, TABLE, HORIZON = "ablation", "ablation_result", 24
@@ -104,11 +105,11 @@ def _keys(spot: Spot) -> tuple[str, str, str]:
 
 
 def _duels(sides: Iterable[Side], measured: Measured) -> dict[tuple[str, str], dict[str, Duel]]:
-    """The whole against each part's absence, where both have run, by method and protocol."""
+    """The whole against each part's absence, by method and protocol."""
     found = {}
     for method, variants, protocol in sides:
         duels = {part: Duel.of(measured, (protocol, variants[FULL]), (protocol, variants[part])) for part in PARTS}
-        found[method, protocol] = {part: duel for part, duel in duels.items() if duel.ratios}
+        found[method, protocol] = {part: duel for part, duel in duels.items() if duel.ratios or duel.diverged}
     return {side: duels for side, duels in found.items() if duels}
 
 
@@ -126,35 +127,52 @@ def _of_paper() -> dict[str, Duel]:
 def _in_short(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> Section:
     every = {**duels, ("paper", ONE_STEP): _of_paper()} if duels else duels
     lines = [
-        (method, protocol, WORDS[part], str(len(duel.ratios)), str(duel.won), f"{duel.median:.3f}",
-         f"{min(duel.ratios):.3f}", f"{max(duel.ratios):.3f}")
-        for (method, protocol), found in every.items() for part, duel in found.items()
-    ]  # fmt: skip
+        (method, protocol, WORDS[part], str(len(duel.ratios)), str(duel.won), *_numbers(duel))
+        for (method, protocol), found in every.items()
+        for part, duel in found.items()
+    ]
     return Section(
         title="The whole against each part's absence",
-        notes=("Ratios are of the MAE of the whole to that without the part: above 1 the part does harm.",),
+        notes=(
+            "Ratios are of the MAE of the whole to that without the part: above 1 the part does harm.",
+            *_left_out(every),
+        ),
         headings=("method", "protocol", "against", "places", "whole better in", "median ratio", "least", "most"),
         lines=tuple(lines),
         keys=3,
     )
 
 
-def _text(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> str:
-    """What each part is worth in the median place, and which do harm."""
-    if not duels:
-        return "No cell of the ablation has run yet."
-    worth = []
-    for (method, protocol), found in duels.items():
-        part = min(found, key=lambda part: found[part].median)
-        worth.append(f"{WORDS[part]} by `{method}` ({protocol}, ratio {found[part].median:.3f})")
-    harm = [
-        f"`{method}` ({protocol}) {WORDS[part]}"
+def _numbers(duel: Duel) -> tuple[str, str, str]:
+    """Median, least and most of the ratios."""
+    if not duel.ratios:
+        return NO_FORECAST, "", ""
+    return f"{duel.median:.3f}", f"{min(duel.ratios):.3f}", f"{max(duel.ratios):.3f}"
+
+
+def _left_out(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> tuple[str, ...]:
+    """The notes on places that are in no ratio, if there are any."""
+    counts = [
+        f"{WORDS[part]} by `{method}` ({protocol}) {duel.diverged}"
         for (method, protocol), found in duels.items()
         for part, duel in found.items()
-        if duel.median > HARM
+        if duel.diverged
     ]
-    better = f" By more than {HARM - 1:.1%} better without a part: {', '.join(harm)}." if harm else ""
-    return f"In the median place most is lost {', '.join(worth)}.{better}"
+    return (f"Left out are places where either has diverged: {', '.join(counts)}.", BROKEN) if counts else ()
+
+
+def _text(duels: Mapping[tuple[str, str], Mapping[str, Duel]]) -> str:
+    """What each part is worth in the median place, and which do harm."""
+    worth, harm = [], []
+    for (method, protocol), found in duels.items():
+        medians = {part: duel.median for part, duel in found.items() if duel.ratios}
+        least = min(medians, key=medians.__getitem__, default=None)
+        if least is not None and medians[least] < 1:
+            worth.append(f"{WORDS[least]} by `{method}` ({protocol}, ratio {medians[least]:.3f})")
+        harm += [f"`{method}` ({protocol}) {WORDS[part]}" for part, median in medians.items() if median > HARM]
+    sentences = [f"In the median place most is lost {', '.join(worth)}."] if worth else []
+    sentences += [f"By more than {HARM - 1:.1%} better without a part: {', '.join(harm)}."] if harm else []
+    return " ".join(sentences) or "Nothing is known to be lost without a part yet."
 
 
 ANALYSIS = Analysis(NAME, "What gate, certificate and online stage are worth", (TABLE,), wanted, reduce)

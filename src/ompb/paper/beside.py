@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import WINDOWS, Cell, Result
 from ompb.paper.grid import OMPB, ORIGINAL, PAPERS_DATA, PRESET, Spot, paper_dataset
 from ompb.paper.groups import Group, groups
+from ompb.paper.networks import NO_FORECAST, Seeded, broken, diverged
 from ompb.paper.printed import Number
 
 Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
@@ -23,8 +25,6 @@ ANCHORS = (ORIGINAL, OMPB, PRESET)  # what methods that have run with fewer seed
 SAME = 1e-4  # relative difference of errors that means nothing: one backbone run twice on a GPU made 1e-5
 GUESSED = ("ili",)  # the paper's data, but nobody knows which of their rows
 HINT = "Which rows of ili the paper has is not known exactly: what stands beside its numbers there is a hint."
-DIVERGED, NO_FORECAST = 100.0, "diverged"  # an MAE of so many times the bare backbone's, and what tables say of it
-BROKEN = f"Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on, of one seed at least."
 SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
 GROUPS = (
     "Methods are compared on the same seeds: first those that have run with the most, then the others, beside which "
@@ -56,7 +56,7 @@ class Place:
 class Measured:
     """Results by place and seed."""
 
-    results: Mapping[Place, Mapping[int, Result]]
+    results: Mapping[Place, Seeded]
     scored: Mapping[Stream, int]  # forecasts, as many for every method
 
     @classmethod
@@ -77,40 +77,46 @@ class Measured:
         return tuple(sorted(set.intersection(*there))) if there else ()
 
     def mean(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
-        """Over these seeds; None if the place has not run with all of them, or has no such metric."""
+        """Over these seeds; None if the place has not run with all of them, or has no such metric.
+
+        Infinite if one of them has diverged: then it says nothing more.
+        """
         found = self.results.get(place, {})
         values = [found[seed].metrics.get(metric) for seed in seeds if seed in found]
         known = [value for value in values if value is not None]
-        return statistics.fmean(known) if known and len(known) == len(seeds) else None
+        if not known or len(known) != len(seeds):
+            return None
+        return math.inf if self._diverged(place) & set(seeds) else statistics.fmean(known)
 
     def spread(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
-        """Standard deviation over these seeds; None for fewer than two, and where there is no mean over them."""
-        if len(seeds) < 2 or self.mean(place, metric, seeds) is None:
+        """Standard deviation over these seeds; None for fewer than two, and where no mean over them says anything."""
+        if len(seeds) < 2 or self.mean(place, metric, seeds) in (None, math.inf):
             return None
         return statistics.stdev(self.results[place][seed].metrics[metric] for seed in seeds)
 
-    def has_diverged(self, place: Place, seeds: Iterable[int]) -> bool:
-        """Whether errors with one of these seeds are no forecast's any more, so that a mean says nothing."""
-        errors = {seed: result.metrics["mae"] for seed, result in self.results.get(place, {}).items()}
-        bare = self._bare(place)
-        return any(errors[seed] >= DIVERGED * bare[seed] for seed in set(seeds) & errors.keys() & bare.keys())
+    def relative(self, place: Place, other: Place, metric: str = "mae") -> float | None:
+        """The mean of a place to that of another, over the seeds that both have; None without either.
 
-    def _bare(self, place: Place) -> dict[int, float]:
-        """MAE of the bare backbone there, by seed; that under the honest protocol if there is no other."""
-        here, honest = (
-            self.results.get(Place(place.spot, protocol, ORIGINAL)) for protocol in (place.protocol, HONEST)
-        )
-        return {seed: result.metrics["mae"] for seed, result in (here or honest or {}).items()}
+        Infinite if one of the two has diverged.
+        """
+        seeds = self.common_seeds((place, other)) if other in self.results else ()
+        one, by = (self.mean(there, metric, seeds) for there in (place, other))
+        if one is None or not by:
+            return None
+        return math.inf if math.inf in (one, by) else one / by
+
+    def _diverged(self, place: Place) -> set[int]:
+        """The seeds that have; what the bare backbone did under the same protocol counts before the honest one's."""
+        bare = (Place(place.spot, protocol, ORIGINAL) for protocol in (place.protocol, HONEST))
+        return diverged(self.results.get(place, {}), *(self.results.get(there, {}) for there in bare))
 
     def words(self, place: Place, metric: str, seeds: Collection[int]) -> str:
         """A mean and its spread as tables have them, blank if there is no mean."""
-        if self.has_diverged(place, seeds):
-            return NO_FORECAST
         return shown(self.mean(place, metric, seeds), self.spread(place, metric, seeds))
 
     def ratio(self, place: Place, metric: str, seeds: Collection[int], theirs: Number | None) -> str:
         """Of a mean to the paper's number; blank on data that are not the paper's, and for what is no forecast."""
-        if place.spot.dataset not in PAPERS_DATA or self.has_diverged(place, seeds):
+        if place.spot.dataset not in PAPERS_DATA:
             return ""
         return ratio(self.mean(place, metric, seeds), theirs)
 
@@ -187,7 +193,7 @@ def compare(
     per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
     headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
     said = [GROUPS] if any(len(found) > 1 for _, found in grouped) else []
-    said += [BROKEN] if any(NO_FORECAST in line for line in lines) else []
+    said += broken(lines)
     return Section(
         title=title,
         notes=(*_protocol_notes(entries), *notes, *_data_notes(entries, measured, beside), *said, *doubts.notes()),
@@ -221,23 +227,27 @@ def _line(
 
 
 def shown(mean: float | None, spread: float | None = None, digits: int = 4) -> str:
-    """A number as tables have it, blank if there is none.
+    """A number as tables have it, blank if there is none; an infinite one is that of what has diverged.
 
-    >>> shown(0.5, 0.01), shown(None), shown(-0.00001)  # and none is -0
-    ('0.5000 ± 0.0100', '', '0.0000')
+    >>> shown(0.5, 0.01), shown(None), shown(-0.00001), shown(math.inf)  # and none is -0
+    ('0.5000 ± 0.0100', '', '0.0000', 'diverged')
     """
     if mean is None:
         return ""
+    if math.isinf(mean):
+        return NO_FORECAST
     return f"{mean:z.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
 
 
 def ratio(ours: float | None, printed: Number | None) -> str:
-    """Ours by the paper's, blank where there are not both.
+    """Ours by the paper's, blank where there are not both, and where ours has diverged.
 
-    >>> ratio(0.3, Number("0.2")), ratio(None, Number("0.2")), ratio(0.3, Number("0"))
-    ('1.500', '', '')
+    >>> ratio(0.3, Number("0.2")), ratio(None, Number("0.2")), ratio(0.3, Number("0")), ratio(math.inf, Number("0.2"))
+    ('1.500', '', '', '')
     """
-    return "" if ours is None or printed is None or not float(printed) else f"{ours / float(printed):.3f}"
+    if ours is None or math.isinf(ours) or printed is None or not float(printed):
+        return ""
+    return f"{ours / float(printed):.3f}"
 
 
 def _protocol_notes(entries: Iterable[Entry]) -> list[str]:

@@ -6,6 +6,7 @@ protocol is a delay of H.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from ompb.bench.findings import Curve, Figure, Finding, Panel, Section
@@ -16,6 +17,7 @@ from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import OMPB, ORIGINAL, PRESET, Spot, cells, references, seeds, single_spots
 from ompb.paper.main import of_paper
+from ompb.paper.networks import broken
 from ompb.paper.printed import Number
 from ompb.paper.rolling import rolling_curve
 from ompb.paper.tally import Duel, made_from, notes_on
@@ -110,8 +112,8 @@ def _figure(spot: Spot, runs: Runs, measured: Measured) -> Figure:
     return Figure(
         name=f"delay-{spot.dataset}-{spot.split}",
         title=f"Errors along the stream, {spot.dataset} {spot.split}, {spot.backbone}, {spot.horizon} rows",
-        caption="MAE of each forecast, mean over the last twentieth of the stream, of the first seed. A delay below H "
-        "knows rows that have not come yet.",
+        caption="MAE of each forecast, mean over the last twentieth of the stream, of one seed in each panel: the "
+        "first that its methods have in common. A delay below H knows rows that have not come yet.",
         panels=tuple(panel for panel in panels if any(curve.name in DELAYED for curve in panel.curves)),
     )
 
@@ -122,15 +124,22 @@ def _panel(spot: Spot, delay: str, protocol: str, runs: Runs, measured: Measured
         f"{OMPB}, honest": Place(spot, HONEST, OMPB),
         **{method: Place(spot, protocol, method) for method in DELAYED},
     }
-    curves = [_curve(name, place, runs, measured) for name, place in places.items()]
+    kept = {name: _kept(place, runs, measured) for name, place in places.items()}
+    counts = Counter(sorted(seed for cells in kept.values() for seed in cells))
+    seed = max(counts, key=counts.__getitem__, default=0)  # the first that all have, or else most
+    curves = [_curve(name, cells[seed], runs) for name, cells in kept.items() if seed in cells]
     known = tuple(curve for curve in curves if curve is not None)
     return Panel(title=f"Delay of {delay}", x_label="row of the stream", y_label="MAE", curves=known)
 
 
-def _curve(name: str, place: Place, runs: Runs, measured: Measured) -> Curve | None:
-    """Of the first seed that has run; None if its steps were not kept."""
+def _kept(place: Place, runs: Runs, measured: Measured) -> dict[int, Cell]:
+    """The cells of which steps were kept, by seed."""
     found = measured.results.get(place, {})
-    steps = runs.steps(found[min(found)].cell) if found else None
+    return {seed: result.cell for seed, result in found.items() if runs.store.has_steps(result.cell)}
+
+
+def _curve(name: str, cell: Cell, runs: Runs) -> Curve | None:
+    steps = runs.steps(cell)
     return None if steps is None else rolling_curve(name, steps["origin"], steps["mae"])
 
 
@@ -149,7 +158,7 @@ def _in_short(where: list[Spot], measured: Measured) -> Section:
     return Section(
         title="Delays, relative to the bare backbone",
         notes=("The MAE of a method relative to that of the bare backbone, ours to ours, the paper's to the paper's.",
-               *doubts.notes()),
+               *broken(lines), *doubts.notes()),
         headings=(*KEYS, *(f"ratio, {word}" for word in (*WORDS.values(), HONEST))),
         lines=tuple(lines),
         keys=len(KEYS),
@@ -157,11 +166,7 @@ def _in_short(where: list[Spot], measured: Measured) -> Section:
 
 
 def _to_bare(measured: Measured, spot: Spot, method: str, protocol: str) -> float | None:
-    """Over the seeds that both have."""
-    ours, bare = Place(spot, protocol, method), Place(spot, HONEST, ORIGINAL)
-    seeds = measured.common_seeds((ours, bare)) if ours in measured.results else ()
-    error, theirs = (measured.mean(place, "mae", seeds) for place in (ours, bare))
-    return error / theirs if error is not None and theirs else None
+    return measured.relative(Place(spot, protocol, method), Place(spot, HONEST, ORIGINAL))
 
 
 def _papers(spot: Spot) -> list[Number | None]:
@@ -192,7 +197,8 @@ def _text(where: list[Spot], measured: Measured) -> str:
 
 
 def _listed(where: list[Spot], found: list[float | None]) -> str:
-    return ", ".join(f"{one:.2f} on {spot.dataset}" for spot, one in zip(where, found, strict=True) if one is not None)
+    pairs = zip(where, found, strict=True)
+    return ", ".join(f"{shown(one, digits=2)} on {spot.dataset}" for spot, one in pairs if one is not None)
 
 
 def _leak(where: list[Spot], measured: Measured) -> list[str]:

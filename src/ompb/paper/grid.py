@@ -48,6 +48,7 @@ WITH_RATE = "+tuned"
 EVERY_SEED: Mapping[tuple[str, str], tuple[int, ...]] = {("etth", "tcn"): (24, 96), ("ili", "tcn"): (24, 48, 72)}
 RETRAIN = "retrain"
 RETRAINED = (RETRAIN, "retrain-warm", "retrain+ompb")
+RETRAINED_ALONE = tuple(name for name in RETRAINED if OMPB not in name)
 QUICK_RIVALS = ("solid", "gd", "elf")  # that take a minute a stream on a CPU
 IN_PAPER = {STAND_IN: "weather", "weather-5k": "weather"}  # data sets that the paper has under another name
 PAPERS_DATA = ("etth", "ili", "weather-5k")  # the others stand in for the paper's

@@ -28,15 +28,19 @@ def groups(ran: Sequence[Collection[int]], anchors: Collection[int] = ()) -> lis
     >>> [(group.seeds, group.lines) for group in groups([(0, 1), (0, 1), (0,), ()], anchors={1})]
     [((0, 1), (0, 1)), ((0,), (1, 2, 3))]
     """
-    own = _own(ran)
+    own = _own(ran, anchors)
     ordered = sorted({seeds for seeds in own if seeds}, key=lambda seeds: (-len(seeds), seeds)) or [()]
     return [_group(seeds, own, anchors, is_last=seeds == ordered[-1]) for seeds in ordered]
 
 
-def _own(ran: Sequence[Collection[int]]) -> list[Seeds]:
-    """The seeds by which each line is grouped: those that it shares with the lines that have the most, if any."""
+def _own(ran: Sequence[Collection[int]], anchors: Collection[int]) -> list[Seeds]:
+    """The seeds by which each line is grouped: those that it shares with the anchor that has the most, if any.
+
+    Where no anchor has run, the line that has the most stands for it.
+    """
     counts = Counter(tuple(sorted(seeds)) for seeds in ran if seeds)
-    most = min(counts, key=lambda seeds: (-len(seeds), -counts[seeds], seeds), default=())
+    held = {tuple(sorted(ran[line])) for line in anchors if ran[line]}
+    most = min(held or counts, key=lambda seeds: (-len(seeds), -counts[seeds], seeds), default=())
     return [tuple(sorted(set(most).intersection(seeds) or seeds)) for seeds in ran]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable
 
@@ -13,7 +14,6 @@ from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import (
-    INTERVALS_ONLY,
     OMPB,
     PRESET,
     PROTOCOLS,
@@ -22,6 +22,7 @@ from ompb.paper.grid import (
     references,
 )
 from ompb.paper.main import FIRST, IN_PAPER
+from ompb.paper.networks import broken
 from ompb.paper.tally import Duel, made_from, notes_on
 
 NAME, TABLE = "probabilistic", "probabilistic_forecasting_full"
@@ -31,6 +32,7 @@ METRICS = {
     "nll": "NLL", "crps": "CRPS", "coverage80": "80% coverage", "coverage95": "95% coverage", "width80": "80% width",
     "width95": "95% width", "ece": "ECE", "winkler80": "80% Winkler", "winkler95": "95% Winkler",
 }  # fmt: skip
+OF_DENSITY = ("nll", "crps")  # metrics that intervals alone do not have
 PAPERS = {"coverage80": "cov80", "coverage95": "cov95"}  # metrics the paper's table has under another name
 LAW = (
     "A method that says a mean only has the Gaussian law of its own errors that its protocol has revealed, the "
@@ -97,11 +99,14 @@ def _scores(protocol: str, measured: Measured, notes: Iterable[str]) -> Section:
 def _blank(protocol: str, measured: Measured) -> list[str]:
     """Why some scores are not there: no density, or cells from before they were kept."""
     lacking: dict[str, dict[str, None]] = {}
-    for place, found in sorted(measured.results.items()):
-        if place.protocol == protocol:
-            absent = [name for name in METRICS for result in found.values() if name not in result.metrics]
+    without: dict[str, None] = {}
+    for place in sorted(place for place in measured.results if place.protocol == protocol):
+        for result in measured.results[place].values():
+            absent = [name for name in METRICS if name not in result.metrics]
+            if "nll" in absent and "coverage80" not in absent:
+                without[f"`{place.method}`"] = None
+                absent = [name for name in absent if name not in OF_DENSITY]
             lacking.setdefault(place.method, {}).update(dict.fromkeys(absent))
-    without = [f"`{name}`" for name in INTERVALS_ONLY if lacking.pop(name, None)]
     early = [f"`{method}` ({', '.join(METRICS[name] for name in names)})" for method, names in lacking.items() if names]
     notes = [f"Intervals and no density, so no NLL and no CRPS: {', '.join(without)}."] if without else []
     return notes + ([f"{EARLY}: {', '.join(early)}."] if early else [])
@@ -134,7 +139,7 @@ def _beside_paper(protocol: str, measured: Measured, results: Iterable[Result]) 
                 lines.append((backbone, split, method, words, *ours, doubts.shown(numbers[key])))
     return Section(
         title=f"Laws on ETTh beside the paper's, protocol {protocol}",
-        notes=(NO_HORIZON, OWN_SEEDS, *doubts.notes()),
+        notes=(NO_HORIZON, OWN_SEEDS, *broken(lines), *doubts.notes()),
         headings=("backbone", "split", "method", "score", *(f"ours, {horizon} rows" for horizon in horizons), "paper"),
         lines=tuple(lines),
     )
@@ -171,16 +176,18 @@ def _width_of_papers(measured: Measured) -> list[str]:
 
 
 def _times_as_wide(place: Place, measured: Measured) -> float | None:
-    """None for other methods, and without a width."""
-    if place.method != PRESET:
+    """None for other methods, without a width of ours or the paper's, and where the method has diverged."""
+    theirs = _printed_width(place)
+    if place.method != PRESET or theirs is None:
         return None
     width = measured.mean(place, "width80", sorted(measured.results[place]))
-    return None if width is None else width / float(_printed_width(place))
+    return None if width is None or math.isinf(width) else width / float(theirs)
 
 
-def _printed_width(place: Place) -> str:
+def _printed_width(place: Place) -> str | None:
     key = "etth", paper_backbone(place.spot.backbone), place.spot.split, IN_PAPER[PRESET], "width80"
-    return printed.probabilistic()[key].value
+    number = printed.probabilistic().get(key)
+    return None if number is None else number.value
 
 
 ANALYSIS = Analysis(NAME, "Likelihood, coverage and interval scores of every method", (TABLE,), wanted, reduce)

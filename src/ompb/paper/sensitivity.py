@@ -16,6 +16,7 @@ from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, ratio, shown
 from ompb.paper.costs import Costs
 from ompb.paper.grid import OMPB, PRESET, PROTOCOLS, QUICK, Spot, cells, references, with_options
+from ompb.paper.networks import broken
 from ompb.paper.printed import Number
 from ompb.paper.tally import made_from, notes_on
 
@@ -129,14 +130,14 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     asked = wanted(scope)
     results = runs.found(asked)
     spot = spot_of(scope)
-    read = {result.cell: _read(result, runs.costs) for result in results}
+    measured = Measured.of(results)
+    read = {result.cell: _read(result, measured, runs.costs) for result in results}
     further = {DRAWS.table: runs.costs.notes()}
     sections = [_in_short(spot, read)]
     sections += [
         _section(sweep, spot, read, (*_lacking(sweep, asked, results), *further.get(sweep.table, ())))
         for sweep in SWEEPS
     ]
-    measured = Measured.of(results)
     bare = [
         [Entry((name, protocol), Place(spot, protocol, name)) for name in references("etth")] for protocol in PROTOCOLS
     ]
@@ -170,10 +171,12 @@ def _lacking(sweep: Sweep, asked: Sequence[Cell], results: Iterable[Result]) -> 
     return notes_on([cell for cell in asked if cell.method in names], results)
 
 
-def _read(result: Result, costs: Costs) -> dict[str, float]:
-    """The metrics of a sweep by the names of the printed numbers."""
-    found = {name: result.metrics[metric] for name, metric in METRICS.items() if metric in result.metrics}
-    cost = costs.of(Place.of(result.cell).spot.sizes, result.cell.method)
+def _read(result: Result, measured: Measured, costs: Costs) -> dict[str, float]:
+    """The metrics of a sweep by the names of the printed numbers; what a row takes, and infinite ones if diverged."""
+    place = Place.of(result.cell)
+    told = {name: measured.mean(place, metric, (result.cell.seed,)) for name, metric in METRICS.items()}
+    found = {name: value for name, value in told.items() if value is not None}
+    cost = costs.of(place.spot.sizes, result.cell.method)
     return found if cost is None else {**found, "time_ms": cost.milliseconds}
 
 
@@ -195,7 +198,7 @@ def _section(sweep: Sweep, spot: Spot, read: Mapping[Cell, Mapping[str, float]],
     ]
     return Section(
         title=f"{sweep.title} ({sweep.table})",
-        notes=(UNITS, *notes, *doubts.notes()),
+        notes=(UNITS, *notes, *broken(lines), *doubts.notes()),
         headings=("method", "protocol", sweep.option, *headings),
         lines=tuple(lines),
         keys=3,
@@ -229,7 +232,8 @@ def _relative(name: str, words: tuple[str, ...], values: list[float | None]) -> 
     first = values[0]
     if not first or not math.isfinite(first):
         return None
-    return Curve(name, words, tuple(None if value is None else float(f"{value / first:.5g}") for value in values))
+    known = (None if value is None or math.isinf(value) else value for value in values)
+    return Curve(name, words, tuple(None if value is None else float(f"{value / first:.5g}") for value in known))
 
 
 def _in_short(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> Section:
@@ -264,7 +268,8 @@ def _papers_ends(sweep: Sweep, doubts: Doubts) -> list[str]:
 
 
 def _ends(values: Iterable[float]) -> tuple[float | None, float | None]:
-    known = list(values)
+    """The least and the most of what has not diverged."""
+    known = [value for value in values if math.isfinite(value)]
     return (min(known), max(known)) if known else (None, None)
 
 
@@ -279,7 +284,7 @@ def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
         words = []
         for method, protocol in SIDES:
             cells_of = dict.fromkeys(cell for sweep in SWEEPS for cell in _cells(sweep, method, protocol, spot))
-            values = [read[cell][metric] for cell in cells_of if metric in read.get(cell, {})]
+            values = [value for cell in cells_of if (value := read.get(cell, {}).get(metric)) is not None]
             words += [f"of `{method}` ({protocol}) {_reach(values)}"] if len(values) > 1 else []
         if words:
             sentences.append(f"Over all values of all options the {HEADINGS[metric]} {', '.join(words)}.")
@@ -289,11 +294,15 @@ def _text(spot: Spot, read: Mapping[Cell, Mapping[str, float]]) -> str:
 def _reach(values: Sequence[float]) -> str:
     """Where they lie, in words.
 
-    >>> _reach([0.53251, 0.53249]), _reach([0.5, 0.6])
-    ('stays at 0.5325', 'lies between 0.5000 and 0.6000')
+    >>> _reach([0.53251, 0.53249]), _reach([0.5, 0.6]), _reach([0.5, 0.6, math.inf])
+    ('stays at 0.5325', 'lies between 0.5000 and 0.6000', 'lies between 0.5000 and 0.6000, but for 1 that has diverged')
     """
-    least, most = shown(min(values)), shown(max(values))
-    return f"stays at {least}" if least == most else f"lies between {least} and {most}"
+    least, most = map(shown, _ends(values))
+    lost = sum(map(math.isinf, values))
+    if lost == len(values):
+        return "has diverged"
+    rest = f", but for {lost} that {'has' if lost == 1 else 'have'} diverged" if lost else ""
+    return f"stays at {least}{rest}" if least == most else f"lies between {least} and {most}{rest}"
 
 
 ANALYSIS = Analysis(NAME, "Sensitivity to single options", tuple(sweep.table for sweep in SWEEPS), wanted, reduce)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ompb.bench.store import COMMIT, Cell, Result
 from ompb.floor.names import counted
 from ompb.paper.beside import Entry, Measured, Place
-from ompb.paper.grid import PAPERS_DATA
+from ompb.paper.grid import PAPERS_DATA, paper_backbone
 
 MOST_NAMED = 12  # methods that a note on missing cells names
 
@@ -49,12 +50,12 @@ def notes_on(wanted: Iterable[Cell], results: Iterable[Result], **where: str) ->
 
 def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: Iterable[Cell]) -> tuple[str, ...]:
     """The note on lines that have the paper's numbers alone because nobody asks for their cells, if there are any."""
-    asked = {Place.of(cell) for cell in wanted}
+    asked = {_as_in_paper(Place.of(cell)) for cell in wanted}  # weights of any origin can be asked for
     alone = {
         entry.place
         for block in blocks
         for entry in block
-        if entry.printed and entry.place not in measured.results and entry.place not in asked
+        if entry.printed and entry.place not in measured.results and _as_in_paper(entry.place) not in asked
     }
     if not alone:
         return ()
@@ -65,25 +66,26 @@ def never_asked(blocks: Iterable[Sequence[Entry]], measured: Measured, wanted: I
     return (f"Lines with the paper's numbers alone: {names} are not asked for under {protocols}{data}.",)
 
 
+def _as_in_paper(place: Place) -> Place:
+    """With the paper's name of its backbone."""
+    return replace(place, spot=replace(place.spot, backbone=paper_backbone(place.spot.backbone)))
+
+
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """How the MAE of one method compares with another's, over places that both have run in."""
+    """How the MAE of one method compares with another's, over places that both have run in and neither diverged."""
 
     ratios: tuple[float, ...]  # the first's to the second's
+    diverged: int = 0  # places that are left out because one of the two has
 
     @classmethod
     def of(cls, measured: Measured, first: tuple[str, str], second: tuple[str, str], metric: str = "mae") -> Duel:
         """Of two pairs of protocol and method."""
-        ratios = []
-        for place in sorted(measured.results):
-            rival = Place(place.spot, *second)
-            if (place.protocol, place.method) != first or rival not in measured.results:
-                continue
-            seeds = measured.common_seeds((place, rival))
-            ours, theirs = measured.mean(place, metric, seeds), measured.mean(rival, metric, seeds)
-            if ours is not None and theirs:
-                ratios.append(ours / theirs)
-        return cls(tuple(ratios))
+        places = sorted(place for place in measured.results if (place.protocol, place.method) == first)
+        found = [measured.relative(place, Place(place.spot, *second), metric) for place in places]
+        ratios = [ratio for ratio in found if ratio is not None]
+        known = tuple(ratio for ratio in ratios if math.isfinite(ratio))
+        return cls(known, len(ratios) - len(known))
 
     @property
     def won(self) -> int:
@@ -96,7 +98,8 @@ class Duel:
         return statistics.median(self.ratios)
 
     def __str__(self) -> str:
-        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f})"
+        rest = f", left out: {self.diverged} where either has diverged" if self.diverged else ""
+        return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f}{rest})"
 
 
 def duel_sentences(

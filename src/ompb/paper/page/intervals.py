@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.paper.beside import DIVERGED
 from ompb.paper.grid import OMPB
+from ompb.paper.networks import DIVERGED
 from ompb.paper.page.compared import Grid
-from ompb.paper.page.standing import diverged
 
 INTERVALS = {
     "coverage80": "80% coverage",
@@ -31,7 +30,7 @@ def coverage(grid: Grid) -> Section:
         if (protocol, method) == (HONEST, OMPB):
             found = levels.setdefault((place.dataset, place.horizon), {"coverage80": [], "coverage95": []})
             for name, values in found.items():
-                values += [metrics[name] for metrics in seeds.values() if name in metrics]
+                values += [result.metrics[name] for result in seeds.values() if name in result.metrics]
     return Section(
         title=f"Coverage of the intervals of `{OMPB}`",
         notes=(
@@ -62,11 +61,12 @@ def _range(values: Sequence[float]) -> tuple[str, str, str]:
 def intervals(grid: Grid, title: str) -> Section:
     """Coverage, widths and scores of every method that has intervals."""
     found: dict[tuple[str, str], _Cells] = {}
-    for (place, protocol, method), seeds in sorted(grid.cells.items()):
-        scored = {seed: metrics for seed, metrics in seeds.items() if "coverage80" in metrics}
+    for place, protocol, method in sorted(grid.cells):
+        seeds = grid.cells[place, protocol, method]
+        scored = {seed: result.metrics for seed, result in seeds.items() if "coverage80" in result.metrics}
         if protocol == HONEST and scored:
             cells = found.setdefault((place.backbone, method), _Cells())
-            gone = diverged(grid, place, method)
+            gone = grid.diverged(place, method)
             cells.kept += [metrics for seed, metrics in scored.items() if seed not in gone]
             cells.diverged += len(scored.keys() & gone)
     return Section(

@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeAlias
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST
-from ompb.bench.store import BARE
-from ompb.paper.beside import DIVERGED, NO_FORECAST, SAME
-from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PRESET, RETRAINED, TRIVIAL, Spot
-from ompb.paper.page.compared import Grid, is_published
+from ompb.paper.beside import SAME, shown
+from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PRESET, PUBLISHED, RETRAINED_ALONE, TRIVIAL, Spot
+from ompb.paper.networks import DIVERGED, NO_FORECAST, are_apart, broken
+from ompb.paper.page.compared import Beside, Grid, across_networks, is_published
 
 HARM = 1.01  # times the error of the bare backbone
 LOST = 1.005  # times the error of another method, or more: what counts as losing to it
@@ -37,52 +37,67 @@ Errors: TypeAlias = Mapping[str, Scored]  # by method, of one place and seed
 def against_each_kind(grid: Grid) -> Section:
     """In how many places ``ompb`` is better and worse than each kind of rival, each place once."""
     kinds = {
-        "bare backbone": [ORIGINAL],
-        "best trivial reference": list(TRIVIAL),
-        "best published method": sorted({name for _, _, name in grid.cells if is_published(name)}),
-        "paper's method": [PRESET],
-        "retrained backbone": [name for name in RETRAINED if OMPB not in name],
+        "bare backbone": (ORIGINAL,),
+        "best trivial reference": TRIVIAL,
+        "best published method": tuple(filter(is_published, PUBLISHED)),
+        "paper's method": (PRESET,),
+        "retrained backbone": RETRAINED_ALONE,
     }
-    lines = [_short_line(grid, kind, methods) for kind, methods in kinds.items()]
+    best = {kind: found for kind, methods in kinds.items() if (found := _best_rivals(grid, methods))}
+    lines = [_short_line(kind, found) for kind, found in best.items()]
     return Section(
         title=f"`{OMPB}` against each kind of rival",
         notes=(
             "A place is a data set, backbone, horizon and split. Both sides are means over the seeds that both have; "
             "of several rivals the best at that place counts, which is more than anyone can choose beforehand. "
-            f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is {LOST} or more.",
+            f"Ratio is the MAE of `{OMPB}` relative to the rival's; worse counts places where it is {LOST} or more."
+            f"{_across(best)}",
+            *broken(lines),
         ),
         headings=("rival", "places", "median ratio", "largest ratio", "worse in"),
-        lines=tuple(line for line in lines if line),
+        lines=tuple(lines),
         keys=1,
     )
 
 
-def _short_line(grid: Grid, kind: str, methods: Sequence[str]) -> tuple[str, ...]:
-    ratios = []
-    for place in grid.places:
-        found = [one.ratio for one in (grid.beside(place, method) for method in methods) if one and one.ratio]
-        if found:
-            ratios.append(max(found))
-    if not ratios:
-        return ()
+def _best_rivals(grid: Grid, methods: Sequence[str]) -> list[Beside]:
+    """Of these methods, at each place, the one relative to which ours is largest."""
+    there = ([grid.beside(place, method) for method in methods] for place in grid.places)
+    compared = ([one for one in found if one and one.ratio] for found in there)
+    return [max(found, key=lambda one: one.ratio or 0) for found in compared if found]
+
+
+def _across(best: Mapping[str, Sequence[Beside]]) -> str:
+    """In how many comparisons the two stand on different networks, if there are any."""
+    counts = {kind: sum(one.elsewhere for one in found) for kind, found in best.items()}
+    words = [f"{kind} {count}" for kind, count in counts.items() if count]
+    return f" Ratios around different networks of the same recipe: {', '.join(words)}." if words else ""
+
+
+def _short_line(kind: str, found: Sequence[Beside]) -> tuple[str, ...]:
+    ratios = [one.ratio for one in found if one.ratio is not None]
     worse = sum(ratio >= LOST for ratio in ratios)
-    return kind, str(len(ratios)), f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", str(worse)
+    numbers = (shown(number, digits=3) for number in (statistics.median(ratios), max(ratios)))
+    return kind, str(len(ratios)), *numbers, str(worse)
 
 
 def losses(grid: Grid) -> Section:
     """Every place where some other method does better than ``ompb``, the largest loss first."""
     found = [(better[0].ratio, _loss(place, better)) for place in grid.places if (better := _better(grid, place))]
+    lines = [line for _, line in sorted(found, reverse=True)]
     return Section(
         title=f"Where `{OMPB}` loses",
         notes=(
             f"Every place where the MAE of `{OMPB}` is {LOST} times that of another method, or more, and the method "
-            "that is lowest there; means over the seeds that both have. Ratio is ours to theirs. "
+            "relative to which it is largest; means over the seeds that both have. Ratio is ours to theirs. "
             f"`{OMPB}` itself with a history, or around a retrained network, is not listed.",
+            *across_networks(lines),
+            *broken(lines),
         ),
         headings=(
-            "data set", "backbone", "horizon", "split", "best method", "seeds", OMPB, "it", "ratio", "better, too",
+            "data set", "backbone", "horizon", "split", "method", "seeds", OMPB, "it", "ratio", "better, too",
         ),
-        lines=tuple(line for _, line in sorted(found, reverse=True)),
+        lines=tuple(lines),
         keys=5,
     )  # fmt: skip
 
@@ -92,7 +107,7 @@ class _Better(NamedTuple):
 
     ratio: float
     method: str
-    shown: tuple[str, ...]  # seeds, our error, its error, ratio
+    words: tuple[str, ...]  # seeds, our error, its error, ratio
 
 
 def _better(grid: Grid, place: Spot) -> list[_Better]:
@@ -101,8 +116,8 @@ def _better(grid: Grid, place: Spot) -> list[_Better]:
     for method in grid.methods(place):
         one = grid.beside(place, method)
         if not _is_ours(method) and one and one.ratio and one.ours and one.ratio >= LOST:
-            shown = (f"{one.seeds}", f"{one.ours:.4f}", f"{one.value:.4f}", f"{one.ratio:.4f}")
-            found.append(_Better(one.ratio, method, shown))
+            words = (str(one.seeds), shown(one.ours), shown(one.value), one.shown_ratio(digits=4))
+            found.append(_Better(one.ratio, method, words))
     return sorted(found, reverse=True)
 
 
@@ -110,7 +125,7 @@ def _loss(place: Spot, better: Sequence[_Better]) -> tuple[str, ...]:
     best, *others = better
     named = [one.method for one in others[:NAMED]]
     more = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
-    return *_words(place), best.method, *best.shown, ", ".join(named + more)
+    return *_words(place), best.method, *best.words, ", ".join(named + more)
 
 
 def _is_ours(method: str) -> bool:
@@ -135,8 +150,9 @@ def ranking(grid: Grid, title: str) -> Section:
             "methods that are better: 0 is best. MAE / bare is the error relative to that of the network it corrects, "
             f"in a method's median cell and its worst, beside the median of `{OMPB}` at the same places; harm counts "
             f"cells more than {HARM - 1:.0%} worse than bare, and from {DIVERGED:g} times its error on a cell has "
-            "diverged. Where methods have run at other places, difficulty and rivals differ: then the last columns "
-            "tell more than the rank.",
+            f"diverged. `{OMPB}` is better where its error is smaller, or, where the two stand on different networks, "
+            "its MAE / bare. Where methods have run at other places, difficulty and rivals differ: then the last "
+            "columns tell more than the rank.",
         ),
         headings=("method", "cells", "rank", "MAE / bare", "worst", f"{OMPB} / bare", "harm", f"{OMPB} better in"),
         lines=tuple(
@@ -147,23 +163,15 @@ def ranking(grid: Grid, title: str) -> Section:
     )
 
 
-def diverged(grid: Grid, place: Spot, method: str, protocol: str = HONEST) -> set[int]:
-    """The seeds with which a method has left the bare backbone, which is the same under every protocol, far behind."""
-    bare = grid.cells.get((place, HONEST, ORIGINAL), {})
-    found = grid.cells.get((place, protocol, method), {})
-    return {seed for seed in found.keys() & bare.keys() if found[seed]["mae"] >= DIVERGED * bare[seed]["mae"]}
-
-
 def _ranked(grid: Grid) -> list[Errors]:
     """Errors by method, of each cell in which the bare backbone and another method that forecasts have run."""
     cells: dict[tuple[Spot, int], dict[str, Scored]] = {}
     for (place, protocol, method), seeds in grid.cells.items():
         if protocol == HONEST and method not in INTERVALS_ONLY:
-            bare = grid.cells.get((place, HONEST, ORIGINAL), {})
-            for seed, metrics in seeds.items():
-                if seed in bare:  # cells of early versions do not tell their network's error
-                    scored = Scored(metrics["mae"], metrics.get(BARE, bare[seed]["mae"]))
-                    cells.setdefault((place, seed), {})[method] = scored
+            bare = grid.bare_errors(place, method)
+            for seed in seeds.keys() & grid.cells.get((place, HONEST, ORIGINAL), {}).keys():
+                if bare[seed]:  # nothing is relative to no error
+                    cells.setdefault((place, seed), {})[method] = Scored(seeds[seed].metrics["mae"], bare[seed])
     return [errors for errors in cells.values() if len(errors) > 1]
 
 
@@ -179,13 +187,18 @@ def _tie(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=SAME)
 
 
+def _is_ahead(one: Scored, other: Scored) -> bool:
+    """Whether the first has the smaller error; across networks, relative to that of its own."""
+    return one.ratio < other.ratio if are_apart(one.bare, other.bare) else one.mae < other.mae
+
+
 def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     """How a method compares with the bare backbone, and with ours where both have run."""
     ratios = [errors[name].ratio for errors in cells]
     harmed = sum(ratio > HARM for ratio in ratios)
     both = [errors for errors in cells if OMPB in errors and name != OMPB]
     ours = statistics.median(errors[OMPB].ratio for errors in both) if both else None
-    won = sum(errors[OMPB].mae < errors[name].mae for errors in both)
+    won = sum(_is_ahead(errors[OMPB], errors[name]) for errors in both)
     return (
         f"{statistics.median(ratios):.3f}",
         f"{max(ratios):.3f}" if max(ratios) < DIVERGED else NO_FORECAST,

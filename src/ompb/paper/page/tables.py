@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ompb.bench.findings import Section
 from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.bench.store import Result
-from ompb.paper.beside import DIVERGED, GUESSED, HINT, NO_FORECAST, Doubts
+from ompb.paper.beside import GUESSED, HINT, Doubts, ratio, shown
 from ompb.paper.grid import OMPB, PAPERS_DATA, Spot
 from ompb.paper.main import FIRST, IN_PAPER, TABLES, of_paper
-from ompb.paper.page.compared import Beside, Grid
+from ompb.paper.networks import DIVERGED, broken
+from ompb.paper.page.compared import Beside, Grid, across_networks
 from ompb.paper.page.material import Aim
-from ompb.paper.page.standing import diverged
 from ompb.paper.printed import Number, accuracy
 
 METRICS = ("mae", "mse")
@@ -35,6 +36,7 @@ def _full_table(grid: Grid, dataset: str, metric: str) -> Section:
             f"beside; ratio is that of `{OMPB}` to the method. LEAKS: one-step shows a method H-1 of the H rows it is "
             "scored on; beside it what the paper prints for that protocol, and the ratio of ours to it. Seeds: how "
             f"many, honest and one-step. Diverged: an MAE from {DIVERGED:g} times that of the bare backbone on.",
+            *across_networks(lines),
             *stands_in,
             *((HINT,) if dataset in GUESSED else ()),
             *doubts.notes(),
@@ -65,29 +67,23 @@ def _rows(grid: Grid, place: Spot) -> list[str]:
 
 def _line(grid: Grid, place: Spot, method: str, metric: str, doubts: Doubts) -> tuple[str, ...]:
     honest, early = (grid.beside(place, method, metric, protocol) for protocol in (HONEST, ONE_STEP))
-    lost, lost_early = (bool(diverged(grid, place, method, protocol)) for protocol in (HONEST, ONE_STEP))
+    early_error = None if early is None else early.value
     theirs = _printed(place, method, metric)
-    comparable = place.dataset in PAPERS_DATA and not lost_early
-    ratio = early.value / float(theirs) if early and theirs and comparable else None
     return (
         *(place.backbone, str(place.horizon), place.split, method),
         " / ".join(str(one.seeds) if one else "0" for one in (honest, early)),
-        *_beside(honest, lost, is_ours=method == OMPB),
-        _error(early, lost_early),
+        *_beside(honest, is_ours=method == OMPB),
+        shown(early_error),
         doubts.shown(theirs),
-        "" if ratio is None else f"{ratio:.3f}",
+        ratio(early_error, theirs) if place.dataset in PAPERS_DATA else "",
     )
 
 
-def _beside(one: Beside | None, lost: bool, *, is_ours: bool) -> tuple[str, str, str]:
-    if one is None or is_ours or one.ours is None or one.ratio is None:
-        return _error(one, lost), "", ""
-    return _error(one, lost), f"{one.ours:.4f}", "" if lost else f"{one.ratio:.3f}"
-
-
-def _error(one: Beside | None, lost: bool) -> str:
-    """The mean, unless a seed in it has diverged: then it says nothing more."""
-    return "" if one is None else NO_FORECAST if lost else f"{one.value:.4f}"
+def _beside(one: Beside | None, *, is_ours: bool) -> tuple[str, str, str]:
+    """A method's error, ours on the same seeds, and the ratio of ours to it."""
+    if one is None:
+        return "", "", ""
+    return shown(one.value), *(("", "") if is_ours else (shown(one.ours), one.shown_ratio()))
 
 
 def _printed(place: Spot, method: str, metric: str) -> Number | None:
@@ -106,10 +102,10 @@ def aims(grid: Grid, wanted: Iterable[Aim]) -> Section:
         if reached:
             words = (aim.place.dataset, aim.place.backbone, str(aim.place.horizon), aim.place.split, aim.metric.upper())
             verdict = "met" if reached.value <= aim.value else "missed"
-            lines.append((*words, str(reached.seeds), f"{reached.value:.4f}", f"{aim.value:.4g}", verdict))
+            lines.append((*words, str(reached.seeds), shown(reached.value), f"{aim.value:.4g}", verdict))
     return Section(
         title="What we aimed at",
-        notes=("Set before the runs.",),
+        notes=("Set before the runs.", *broken(lines)),
         headings=("data set", "backbone", "horizon", "split", "metric", "seeds", OMPB, "aim", "verdict"),
         lines=tuple(lines),
         keys=5,
@@ -123,13 +119,16 @@ def history(grid: Grid) -> Section:
         with_it = grid.beside(place, HISTORY)
         if with_it and with_it.ours is not None:
             words = (place.dataset, place.backbone, str(place.horizon), place.split)
-            ratio = f"{with_it.value / with_it.ours:.3f}"
-            lines.append((*words, str(with_it.seeds), f"{with_it.ours:.4f}", f"{with_it.value:.4f}", ratio))
+            without = replace(with_it, value=with_it.ours, ours=with_it.value)
+            numbers = shown(without.value), shown(without.ours), without.shown_ratio()
+            lines.append((*words, str(with_it.seeds), *numbers))
     return Section(
         title="With the source as history",
         notes=(
             "MAE where the stream goes on where the source ends, so that the source may fill the memory before the "
             "first forecast. Ratio: with history to without.",
+            *across_networks(lines),
+            *broken(lines),
         ),
         headings=("data set", "backbone", "horizon", "split", "seeds", OMPB, HISTORY, "ratio"),
         lines=tuple(lines),
