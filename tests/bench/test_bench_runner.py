@@ -1,6 +1,7 @@
 import csv
 import dataclasses
 import json
+import math
 import os
 import re
 import subprocess
@@ -24,11 +25,12 @@ from ompb.bench.executors import InTurn, Processes
 from ompb.bench.methods import make
 from ompb.bench.runner import Grid, Report, run
 from ompb.bench.steps import MEANS
-from ompb.bench.store import BARE, FACTS, Cell, Result, Store, collect, export
+from ompb.bench.store import BARE, FACTS, Cell, Result, Store, collect, export, exported
 from ompb.datasets.benchmark import load
 from ompb.errors import AddedCodeError, FormatError, InputError, OptionError
 from ompb.floor.files import LEFTOVER
 from ompb.metrics.point import mae, mse
+from ompb.paper.networks import diverged
 from ompb.rows.scaler import Scaler
 from ompb.tables import read_table
 
@@ -502,7 +504,35 @@ method("returns nothing")(lambda task: None)
 @forecaster("raises")
 def raising(source, context, horizon, seed):
     return lambda windows: windows.no_such_thing
+
+
+class GoesAstray(Says):
+    said = 0
+
+    def step(self, snapshot):
+        self.said += 1
+        return super().step(snapshot) if self.said <= 3 else Prediction(np.full_like(snapshot.base, -np.inf))
+
+
+class IsSureOfNothing(Says):
+    def step(self, snapshot):
+        return Prediction(snapshot.base, sd=np.full_like(snapshot.base, np.nan))
+
+
+method("goes astray")(lambda task: GoesAstray({"factor": 1.0}))
+method("is sure of nothing")(lambda task: IsSureOfNothing({}))
 """
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `BROKEN` adds; its names do not stay beyond the test."""
+    for module, registry in ((methods, "_METHODS"), (backbones, "_FITTED")):
+        known = getattr(module, registry)
+        monkeypatch.setattr(module, registry, replace(known, entered=dict(known.entered)))
+    monkeypatch.delitem(sys.modules, "added_broken", raising=False)
+    (tmp_path / "broken.py").write_text(BROKEN)
+    add_file(tmp_path / "broken.py")
 
 
 @pytest.mark.parametrize(
@@ -510,25 +540,41 @@ def raising(source, context, horizon, seed):
     [
         ("ridge", "raises in step", r"'raises in step' failed with KeyError: 'factor' \(broken\.py, line 15\)"),
         ("ridge", "says nothing finite", "forecast 1 of the stream is not finite"),
+        ("ridge", "is sure of nothing", "nll, crps, .* come to no finite number; return a positive sd"),
         ("ridge", "raises at once", r"'raises at once' failed with ZeroDivisionError: .* \(broken\.py, line 20\)"),
         ("ridge", "returns nothing", "'returns nothing' returned None; return an object with the method `step`"),
         ("raises", "last", r"'raises' failed with AttributeError: .* \(broken\.py, line 26\)"),
     ],
 )
+@pytest.mark.usefixtures("broken")
 def test_what_a_user_added_and_fails_is_a_failed_cell(
-    backbone: str, name: str, words: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backbone: str, name: str, words: str, folder: Path, tmp_path: Path
 ) -> None:
-    for module, registry in ((methods, "_METHODS"), (backbones, "_FITTED")):  # names do not stay beyond the test
-        known = getattr(module, registry)
-        monkeypatch.setattr(module, registry, replace(known, entered=dict(known.entered)))
-    monkeypatch.delitem(sys.modules, "added_broken", raising=False)
-    (tmp_path / "broken.py").write_text(BROKEN)
-    add_file(tmp_path / "broken.py")
     bad = Cell("etth", backbone, HORIZON, "id", "honest", name, 0)
     good = replace(bad, backbone="ridge", method="last")
     report = run([bad, good], RunContext(Store(tmp_path), folder))
     assert report.new == [good]
     assert re.search(words, report.failed[bad])
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_method_that_diverges_has_a_cell_that_says_so(folder: Path, tmp_path: Path) -> None:
+    """Were it missing, a method would be ranked by the streams that it survived."""
+    lost = Cell("etth", "ridge", HORIZON, "id", "honest", "goes astray", 0)
+    bare = replace(lost, method="original")
+    run_context = RunContext(Store(tmp_path), folder, per_step=True)
+    assert run([lost, bare], run_context).new == [lost, bare]
+    assert run([lost, bare], run_context).old == 2
+    assert export(run_context.store, tmp_path / "scores") == 2
+    for known in (collect(run_context.store), exported(tmp_path / "scores")):
+        found = {result.cell: result for result in known}
+        assert found[lost].metrics == {"mae": math.inf, "mse": math.inf, BARE: found[lost].metrics[BARE]}
+        assert found[lost].metrics[BARE] == pytest.approx(found[bare].metrics["mae"], rel=1e-5)
+        assert found[lost].facts == found[bare].facts
+        assert diverged({0: found[lost]}, {0: found[bare]}) == {0}
+    steps = run_context.store.steps(lost)
+    assert steps is not None
+    assert len(steps["mae"]) == 3
 
 
 def test_a_file_that_cannot_be_run_says_where(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -106,12 +107,19 @@ class RunningScores:
                 self.sums[f"winkler{SHOWN[level]}"] += windows * winkler(lower, upper, outcome, level)
 
     def metrics(self) -> dict[str, float]:
-        """The mean over windows of every score there is."""
+        """The mean over windows of every score there is. Raises `NotFiniteError` for one that is no number."""
         self._score_laws()
         means = {name: total / self.windows for name, total in self.sums.items()}
         covered = {level: total / self.windows for level, total in self.inside.items()}
         means |= {f"coverage{shown}": covered[level] for level, shown in SHOWN.items() if level in covered}
-        return means | ({"ece": ece(list(covered), list(covered.values()))} if covered else {})
+        means |= {"ece": ece(list(covered), list(covered.values()))} if covered else {}
+        lost = [name for name, value in means.items() if not math.isfinite(value)]
+        if lost:
+            raise NotFiniteError(
+                f"over the stream {', '.join(lost)} come to no finite number; return a positive sd, finite ends of "
+                "intervals, and forecasts whose squares can be added."
+            )
+        return means
 
 
 def _named_arrays(prediction: Prediction) -> Iterator[tuple[str, Floats]]:

@@ -67,4 +67,4 @@ class StepLog:
         """All of it, in float32, origins as whole numbers."""
         steps = {name: np.asarray(values, dtype=np.float32) for name, values in self.columns.items()}
         steps |= {name: np.asarray(values, dtype=np.float32) for name, values in self.shown.items()}
-        return steps | {name: np.asarray(steps[name], dtype=np.int64) for name in ("origin", "shown_origin")}
+        return steps | {name: steps[name].astype(np.int64) for name in ("origin", "shown_origin") if name in steps}

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from ompb.errors import FormatError, OptionError
 from ompb.floor.files import replacing, sweep
 
 BARE = "bare_mae"  # the metric that tells on which network a cell stands: the base forecasts' own error
+LOST: Mapping[str, float] = {"mae": math.inf, "mse": math.inf}  # the metrics of a method that has diverged
 SECONDS = "seconds_per_step"  # the timing that is exported beside the metrics
 WINDOWS = "windows"  # the fact that every cell has: how many forecasts were scored
 # Whole numbers that tables show: beside the first, how many weights of the backbone learn, at which epoch its training
@@ -94,8 +96,8 @@ class Store:
             return None
 
     def write(self, result: Result) -> None:
-        """Put a result where `read` finds it."""
-        text = json.dumps(dataclasses.asdict(result), indent=1, allow_nan=False)
+        """Put a result where `read` finds it. Infinite errors are written as Python's JSON has them."""
+        text = json.dumps(dataclasses.asdict(result), indent=1)
         with replacing(self._path(result.cell), parents=True) as part:
             part.write_text(text + "\n", encoding="utf-8")
 

@@ -5,6 +5,7 @@ An error of this package, or of code that was added, is a finding; any other is 
 
 from __future__ import annotations
 
+import math
 import pickle
 import platform
 from collections.abc import Iterator, Mapping
@@ -32,12 +33,13 @@ from ompb.bench.methods import make, method_code
 from ompb.bench.protocols import Clock
 from ompb.bench.scores import RunningScores
 from ompb.bench.steps import StepLog
-from ompb.bench.store import BARE, FACTS, SECONDS, WINDOWS, Cell, Result
+from ompb.bench.store import BARE, FACTS, LOST, SECONDS, WINDOWS, Cell, Result
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.datasets.splits import ID
 from ompb.errors import OmpbError, OptionError
 from ompb.metrics.point import mae
 from ompb.rows.scaler import Scaler
+from ompb.rows.windows import sliding
 
 CellEnd: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
 
@@ -139,31 +141,41 @@ class _PreparedMethod:
 
 
 def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job) -> Result:
-    """Follow the stream of a cell and score it."""
+    """Follow the stream of a cell and score it.
+
+    A method whose forecasts are finite at first, and then no longer, has diverged: its errors are infinite, and it has
+    no other scores. If the first is not, that is a mistake, and raises `NotFiniteError`.
+    """
     run_context = job.run_context
     data = load(cell.dataset, run_context.folder)
     rows = Scaler.fit(data.source).standardise(data.stream(cell.split, cell.horizon))
     rows.flags.writeable = False
+    outcomes = sliding(rows[data.context :], cell.horizon)
     stream_base = np.load(base.files[cell.split], mmap_mode="r")
     method, law = prepared.copy()
     clock = Clock(cell.protocol, cell.horizon, data.context - 1)
-    online, bare, scores, log = 0.0, 0.0, RunningScores(), StepLog(len(stream_base))
+    online, scores, log, has_diverged = 0.0, RunningScores(), StepLog(len(stream_base)), False
     with _blaming_method(cell):
-        for snapshot in snapshots(rows, rows, stream_base, clock, data.context):
+        shown = snapshots(rows, rows, stream_base, clock, data.context)
+        for snapshot, outcome in zip(shown, outcomes, strict=True):
             began = perf_counter()
-            prediction = method.step(snapshot)
+            prediction = as_prediction(method.step(snapshot))
             online += perf_counter() - began
-            prediction = law.around(as_prediction(prediction), snapshot)
-            outcome = rows[snapshot.origin + 1 : snapshot.origin + 1 + cell.horizon]
+            has_diverged = scores.windows > 0 and not np.isfinite(prediction.mean).all()
+            if has_diverged:
+                break
+            prediction = law.around(prediction, snapshot)
             log.add(snapshot, prediction, outcome, scores.add(prediction, outcome))
-            bare += mae(snapshot.base, outcome)
     if run_context.per_step:
         run_context.store.write_steps(cell, log.arrays())
     said = settings_record(method)
     return Result(
         cell=cell,
-        metrics={**scores.metrics(), **log.means(), BARE: bare / scores.windows},
-        facts={WINDOWS: scores.windows, **_facts({**base.description, **said})},
+        metrics={
+            **(dict(LOST) if has_diverged else {**scores.metrics(), **log.means()}),
+            BARE: math.fsum(map(mae, stream_base, outcomes)) / len(outcomes),
+        },
+        facts={WINDOWS: len(outcomes), **_facts({**base.description, **said})},
         settings={
             "context": data.context,
             "season": data.season,
