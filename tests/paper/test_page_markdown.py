@@ -35,7 +35,7 @@ def test_the_readme_has_the_headline_of_the_committed_cells(committed: Material)
 
 def test_the_pages_are_those_of_the_committed_cells(committed: Material) -> None:
     made = pages(committed)
-    assert {path.name for path in (REPOSITORY / "docs").glob("results*.md")} == set(made)
+    assert {path.name for path in (REPOSITORY / "docs").glob("results*")} == set(made)
     for name, text in made.items():
         assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, AGAIN
     assert len(made["results.md"].splitlines()) <= 200
@@ -73,7 +73,7 @@ def test_pages_of_a_folder_of_results(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "results", cells())
     (tmp_path / "README.md").write_text(f"# Title\n{START}\n{END}\nend\n")
     written = write_pages(Material.read(folder), tmp_path / "docs", tmp_path / "README.md")
-    assert [path.name for path in written] == ["results.md", "results-etth.md", "README.md"]
+    assert [path.name for path in written] == ["results.md", "results.svg", "results-etth.md", "README.md"]
     page = (tmp_path / "docs" / "results.md").read_text()
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
         "## ETTh, TCN, mean absolute error",
@@ -84,8 +84,9 @@ def test_pages_of_a_folder_of_results(tmp_path: Path) -> None:
         "## Every number",
     ]
     assert "| etth | tcn | 96 | ood | bias | 3 | 0.5100 | 0.4600 | 1.1087 |" in page
-    assert "- [etth](results-etth.md)" in page
-    assert "| tcn | 24 | id | ompb-paper | 2 / 1 | 0.7050 | 0.5050 | 0.716 | 0.4000 |" in written[1].read_text()
+    assert page.endswith("\n[etth](results-etth.md).\n")
+    assert re.search(r"\n!\[[^]]+\]\(results\.svg\)\n", page)
+    assert "| tcn | 24 | id | ompb-paper | 2 / 1 | 0.7050 | 0.5050 | 0.716 | 0.4000 |" in written[2].read_text()
     assert "| **`ompb`** | 3 | 0.510 |" in (tmp_path / "README.md").read_text()
 
 

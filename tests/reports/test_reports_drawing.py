@@ -13,7 +13,7 @@ import pytest
 
 from ompb.bench.findings import Curve, Figure, Mark, Panel
 from ompb.reports.drawing import panel_svgs, svg
-from ompb.reports.style import DARK, LIGHT, SERIES, SERIES_DARK
+from ompb.reports.style import DARK, LIGHT, PAGE, SERIES, SERIES_DARK
 from ompb.types import Floats
 
 POINT = r"[ML](-?[\d.]+) ?(-?[\d.]+)"
@@ -47,13 +47,15 @@ def test_a_file_has_all_panels_two_in_a_row() -> None:
     few = panel(Curve("a", (0.0, 1.0), (1.0, 2.0)))
     many = panel(*(Curve(str(n), (0.0, 1.0), (1.0, 2.0)) for n in range(6)))  # higher, for its legend
     whole = ElementTree.fromstring(svg(figure(few, many, few)))
-    inner = [{name: float(one.get(name, "")) for name in ("x", "y", "width", "height")} for one in whole]
+    behind, *panels = whole
+    assert (behind.get("width"), behind.get("height"), behind.get("fill")) == ("100%", "100%", f"var(--page, {PAGE})")
+    inner = [{name: float(one.get(name, "")) for name in ("x", "y", "width", "height")} for one in panels]
     width, height = inner[0]["width"], inner[1]["height"]
     assert [(one["x"], one["y"]) for one in inner] == [(0, 0), (width, 0), (0, height)]
     assert height > inner[0]["height"]
     size = [float(word) for word in whole.get("viewBox", "").split()]
     assert size == pytest.approx([0, 0, 2 * width, height + inner[2]["height"]])
-    assert len(ElementTree.fromstring(svg(figure()))) == 0
+    assert len(ElementTree.fromstring(svg(figure()))) == 1
 
 
 def test_the_same_figure_makes_the_same_text() -> None:

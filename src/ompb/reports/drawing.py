@@ -1,8 +1,9 @@
 """Figures that are plain values (`ompb.bench.findings`) as SVG, for light and dark pages, wide and narrow ones.
 
 For a page, a panel is an ``svg`` element of its own, so that panels stand side by side or below each other. Nothing is
-painted behind them, and every colour is a variable of the page with the light page's value as default: ``--ink``,
-``--soft``, ``--line``, and ``--series-0`` and so on for the curves.
+painted behind them, but a file has the light page's colour there, to be read wherever it is shown. Every colour is a
+variable of the page with the light page's value as default: ``--ink``, ``--soft``, ``--line``, ``--page``, and
+``--series-0`` and so on for the curves.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ompb.bench.findings import Curve, Figure, Panel
 from ompb.plots.look import STYLE
 from ompb.reports.inline import inline_svg
 from ompb.reports.slim import slim
-from ompb.reports.style import INK, LINE, SERIES, SOFT
+from ompb.reports.style import INK, LINE, PAGE, SERIES, SOFT
 
 # As many as have no divisor in common with the colours: thirty curves until a pair comes again. A dash is seen in grey
 # print, too, and shows the line that it lies on.
@@ -40,6 +41,7 @@ ACROSS = 2  # panels in a row of a file
 _SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
 _WHOLE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt"
  viewBox="0 0 {width:g} {height:g}">
+<rect width="100%" height="100%" fill="{page}"/>
 {panels}
 </svg>
 """
@@ -79,7 +81,7 @@ def svg(figure: Figure) -> str:
             placed.append(text.replace("<svg ", place, 1))
         top += max(height for _, (_, height) in row)
     across = max((sum(width for _, (width, _) in row) for row in rows), default=0.0)
-    return _WHOLE.format(width=across, height=top, panels="\n".join(placed))
+    return _WHOLE.format(width=across, height=top, page=f"var(--page, {PAGE})", panels="\n".join(placed))
 
 
 def panel_svgs(figure: Figure) -> list[str]:

@@ -1,7 +1,7 @@
 """The look of every page: one palette for light, one for dark, and few rules."""
 
-INK, SOFT, LINE = "#1c1f23", "#5c6570", "#d9dee3"  # on a light page; figures are drawn with them
-LIGHT = f"--ink: {INK}; --soft: {SOFT}; --line: {LINE}; --page: #fbfbfa; --mark: #0072b2;"
+INK, SOFT, LINE, PAGE = "#1c1f23", "#5c6570", "#d9dee3", "#fbfbfa"  # of a light page; figures are drawn with them
+LIGHT = f"--ink: {INK}; --soft: {SOFT}; --line: {LINE}; --page: {PAGE}; --mark: #0072b2;"
 # Of curves, in the order in which they are taken: 3:1 to the page, or more, and apart for every kind of colour vision.
 SERIES = ("#0072B2", "#C85500", "#8A22EE", "#4C4C4C", "#00A35C", "#C56F95")
 SERIES_DARK = ("#5AB0EA", "#F0884A", "#A468FF", "#E4E6E8", "#55F0A0", "#E0407A")

@@ -130,7 +130,7 @@ class Grid:
         return {
             seed: math.inf if seed in lost else result.metrics[metric]
             for seed, result in found.items()
-            if metric in result.metrics
+            if seed in lost or metric in result.metrics
         }
 
 

@@ -21,7 +21,8 @@ from ompb.paper.page.glossary import GLOSSARY
 from ompb.paper.page.headline import headline
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Material
-from ompb.paper.page.outline import Entry, contents, of_finding, part, tables
+from ompb.paper.page.outline import Entry, contents, figures, of_finding, part, tables
+from ompb.paper.page.picture import picture
 from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, history, made_by
 from ompb.paper.page.words import inline, paragraphs
@@ -64,7 +65,7 @@ def _parts(material: Material) -> list[Entry]:
     return [
         part("What a method is shown", text=f"{paragraphs(PROTOCOL)}\n{CLOCK}"),
         part("What the words mean", text=GLOSSARY),
-        part("In short", tables("in short", (headline(grid), against_each_kind(grid)))),
+        part("In short", [*tables("in short", (headline(grid), against_each_kind(grid))), *figures([picture(grid)])]),
         part("Losses and aims", tables("losses and aims", at_stake)),
         part("All methods ranked", tables("ranked", _rankings(material))),
         part("Intervals", tables("intervals", _intervals(material))),

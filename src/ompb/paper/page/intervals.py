@@ -62,13 +62,15 @@ def intervals(grid: Grid, title: str) -> Section:
     """Coverage, widths and scores of every method that has intervals."""
     found: dict[tuple[str, str], _Cells] = {}
     for place, protocol, method in sorted(grid.cells):
+        if protocol != HONEST:
+            continue
         seeds = grid.cells[place, protocol, method]
         scored = {seed: result.metrics for seed, result in seeds.items() if "coverage80" in result.metrics}
-        if protocol == HONEST and scored:
+        gone = grid.diverged(place, method)
+        if scored or gone:
             cells = found.setdefault((place.backbone, method), _Cells())
-            gone = grid.diverged(place, method)
             cells.kept += [metrics for seed, metrics in scored.items() if seed not in gone]
-            cells.diverged += len(scored.keys() & gone)
+            cells.diverged += len(gone)
     return Section(
         title=title,
         notes=(

@@ -13,10 +13,13 @@ from ompb.paper.page.analyses import analyses_table
 from ompb.paper.page.headline import headline, with_block
 from ompb.paper.page.intervals import coverage, intervals
 from ompb.paper.page.material import Material
+from ompb.paper.page.picture import CAPTION, picture
 from ompb.paper.page.standing import against_each_kind, losses, ranking
 from ompb.paper.page.tables import aims, full_tables, history
+from ompb.reports.drawing import svg
 
 REPRODUCING = "reproducing.md"
+PICTURE = "results.svg"
 LISTED = 30  # losses on the short page
 
 HEAD = f"""# Results
@@ -29,6 +32,10 @@ the rows up to t. *One-step*, that of the paper's main tables, shows a method th
 step after it was issued: H - 1 of the H rows its next forecast is scored on. That is a leak, and the row *copy*, which
 adds the last residual it was shown, tells how much it is worth. Every comparison with `{OMPB}` is over the seeds that
 both have.
+
+![Ratios of errors, smallest to largest, for each data set and kind of rival]({PICTURE})
+
+{CAPTION}
 """
 DATASET_HEAD = """# Results on {dataset}
 
@@ -57,6 +64,7 @@ def pages(material: Material) -> dict[str, str]:
     """The text of each page by its file's name."""
     return {
         "results.md": _short_page(material),
+        PICTURE: svg(picture(material.grid)),
         **{file_of(dataset): _dataset_page(material, dataset) for dataset in material.grid.datasets},
     }
 
@@ -86,8 +94,8 @@ def _short_page(material: Material) -> str:
     grid = material.grid
     sections = [headline(grid), against_each_kind(grid), _cut(losses(grid)), ranking(grid, "All methods ranked")]
     sections += [coverage(grid), aims(grid, material.aims), history(grid.of_dataset("ili"))]
-    links = "\n".join(f"- [{dataset}]({file_of(dataset)})" for dataset in grid.datasets)
-    return "\n".join((HEAD, _markdown(sections), "", material.notes, "## Every number", "", links)) + "\n"
+    links = ", ".join(f"[{dataset}]({file_of(dataset)})" for dataset in grid.datasets)
+    return "\n".join((HEAD, _markdown(sections), "", material.notes, "## Every number", "", f"{links}.")) + "\n"
 
 
 def _dataset_page(material: Material, dataset: str) -> str:

@@ -52,6 +52,11 @@ def of_finding(found: Finding) -> Entry:
     return Entry(found.title, name, "\n".join(parts), tuple(below))
 
 
+def figures(drawn: Iterable[Figure]) -> list[Entry]:
+    """Those that have a panel."""
+    return [Entry(figure.title, anchor(figure.name), of_figure(figure)) for figure in drawn if figure.panels]
+
+
 def of_figure(drawn: Figure) -> str:
     """Its panels, side by side where there is room, and what they show."""
     title = f"<strong>{inline(drawn.title)}.</strong> " if drawn.title else ""

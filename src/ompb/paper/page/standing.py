@@ -34,16 +34,23 @@ class Scored(NamedTuple):
 Errors: TypeAlias = Mapping[str, Scored]  # by method, of one place and seed
 
 
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "bare backbone": (ORIGINAL,),
+    "best trivial reference": TRIVIAL,
+    "best published method": tuple(filter(is_published, PUBLISHED)),
+    "paper's method": (PRESET,),
+    "retrained backbone": RETRAINED_ALONE,
+}
+
+
+def best_of_each_kind(grid: Grid) -> dict[str, list[Beside]]:
+    """The best rival of each kind, beside ours, at every place where one has run."""
+    return {kind: found for kind, methods in KINDS.items() if (found := _best_rivals(grid, methods))}
+
+
 def against_each_kind(grid: Grid) -> Section:
     """In how many places ``ompb`` is better and worse than each kind of rival, each place once."""
-    kinds = {
-        "bare backbone": (ORIGINAL,),
-        "best trivial reference": TRIVIAL,
-        "best published method": tuple(filter(is_published, PUBLISHED)),
-        "paper's method": (PRESET,),
-        "retrained backbone": RETRAINED_ALONE,
-    }
-    best = {kind: found for kind, methods in kinds.items() if (found := _best_rivals(grid, methods))}
+    best = best_of_each_kind(grid)
     lines = [_short_line(kind, found) for kind, found in best.items()]
     return Section(
         title=f"`{OMPB}` against each kind of rival",
