@@ -88,7 +88,7 @@ def test_nothing_goes_wrong_and_every_figure_has_content(browser: Page, address:
         " const marks = Array.from(svg.querySelectorAll('path, rect'), (mark) => mark.getBoundingClientRect());"
         " return [box.width, box.height, marks.filter((mark) => mark.width + mark.height > 4).length]})"
     )
-    assert len(drawn) == 5
+    assert len(drawn) == 7
     for width, height, marks in drawn:
         assert width > 200
         assert height > 80

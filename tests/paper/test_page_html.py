@@ -89,7 +89,7 @@ def test_the_protocol_comes_first_and_everything_is_there(page: str) -> None:
     assert headings[:4] == ["What a method is shown", "What the words mean", "In short", "Losses and aims"]
     for words in ("A made-up analysis", "Every mark", "etth_all_split: etth, protocol honest", "a leak: the paper"):
         assert words in page
-    assert page.count("<svg") == 1 + 1 + 3  # the clock, the one data set's ratios, and the three panels
+    assert page.count("<svg") == 1 + 1 + 2 + 3  # the clock, ratios on a data set, errors on two splits, three panels
     assert "A wave &amp; what lies around it." in page
 
 

@@ -221,6 +221,15 @@ def test_ticks_keep_their_digits() -> None:
     assert len(ticks) == len(set(ticks)) > 3
 
 
+def test_marks_of_a_line_say_their_style_once_and_no_group_says_nothing() -> None:
+    drawn = svg(figure(panel(Curve("a", (0.0, 1.0, 2.0), (1.0, 2.0, 4.0)))))
+    styles = re.findall(r'<g style="([^"]*)"><use ', drawn)
+    assert len(styles) == 1
+    assert f"var(--series-0, {SERIES[0]})" in styles[0]
+    assert ElementTree.fromstring(drawn) is not None
+    assert "<g>" not in drawn
+
+
 def test_a_cloud_of_points_takes_few_letters() -> None:
     many = tuple(float(n) for n in range(400))
     values = tuple(n % 17 / 17 for n in range(400))

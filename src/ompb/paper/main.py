@@ -22,6 +22,7 @@ from ompb.paper.grid import (
     HORIZONS,
     OMPB,
     ORIGINAL,
+    PAPERS_DATA,
     PRESET,
     PROTOCOLS,
     RETRAIN,
@@ -38,6 +39,7 @@ from ompb.paper.grid import (
     seeds,
     spots,
 )
+from ompb.paper.horizons import by_horizon
 from ompb.paper.printed import Accuracy, Number
 from ompb.paper.tally import duel_sentences, made_from, never_asked, notes_on
 
@@ -85,11 +87,13 @@ def reduce(table: str, runs: Runs, scope: Scope) -> Finding:
         for protocol in PROTOCOLS
         if any((place.spot.dataset, place.protocol) == (dataset, protocol) for place in measured.results)
     ]
+    drawn = (by_horizon(table, dataset, measured, partial(_mae_of_paper, table)) for dataset in TABLES[table])
     return Finding(
         analysis=table,
         title=f"Accuracy on {paper_dataset(RUN[table])} ({table})",
         text=" ".join(duel_sentences(measured, DUELS)) or "No cell of this table has run yet.",
         sections=(*sections, *_price_of_training(RUN[table], runs.costs)),
+        figures=tuple(figure for figure in drawn if figure.panels),
         made_from=made_from(results),
     )
 
@@ -139,6 +143,12 @@ def _entry(place: Place, numbers: Accuracy) -> Entry:
     spot = place.spot
     keys = spot.backbone, str(spot.horizon), spot.split, place.method
     return Entry(keys, place, of_paper(numbers, spot, IN_PAPER.get(place.method, place.method)))
+
+
+def _mae_of_paper(table: str, spot: Spot) -> float | None:
+    """What the paper prints for its own method, if it is of these data."""
+    found = of_paper(printed.accuracy(table), spot, OMPB) if spot.dataset in PAPERS_DATA else {}
+    return float(found["mae"].value) if "mae" in found else None
 
 
 def of_paper(numbers: Accuracy, spot: Spot, method: str) -> dict[str, Number]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from html import escape
 from textwrap import fill
 from typing import Any, Final
+from zlib import crc32
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure as Canvas
@@ -92,7 +93,7 @@ def panel_svgs(figure: Figure) -> list[str]:
     return [
         _panel_svg(
             replace(panel, title=f"{panel.title}: {panel.y_label}") if titles[panel.title] > 1 else panel,
-            f"{figure.name}-{place}",
+            f"f{crc32(figure.name.encode()):x}-{place}",  # short, for it stands in front of every name
             whole if shared else _ranks([panel]),
             is_named=len(whole) > 1,
         )
@@ -121,7 +122,7 @@ def _panel_svg(panel: Panel, prefix: str, ranks: Mapping[str, int], *, is_named:
         _draw(canvas.subplots(), panel, ranks)
         if legend:
             canvas.legend(loc="outside lower center", ncols=columns)
-        text = inline_svg(canvas, re.sub(r"[^A-Za-z0-9]+", "-", prefix))
+        text = inline_svg(canvas, prefix)
     label = escape(panel.title or panel.y_label, quote=True)
     text = re.sub(r'(<svg [^>]*?) width="[^"]*" height="[^"]*"', r"\1", text, count=1)  # where it stands decides
     return _themed(slim(text)).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
