@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tables_on_disk import assert_refused, ompb
 
@@ -48,7 +49,9 @@ def test_a_figure_that_never_is_and_one_that_too_little_has_run_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
-    Store(store).write(result("ompb", 24, "ood"))  # its steps were not kept
+    bare = result("original", 24, "ood")  # the errors that curves of ours would stand beside
+    Store(store).write(bare)
+    Store(store).write_steps(bare.cell, {"origin": np.arange(9), "mae": np.ones(9)})
     words = ("--out", tmp_path / "x.svg", "--store", store, "--results", tmp_path)
     said = f"what is in {store} of the analysis 'timeline' "
     assert_refused(ompb(capsys, "bench", "figure", "timeline", *words), f"{said}gives no figure")

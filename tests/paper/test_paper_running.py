@@ -60,6 +60,17 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
     assert full.told() == f"Made now from 1 cell in {store}. As exported, with another --store: {path}."
 
 
+def test_what_reads_steps_is_shown_as_exported_where_the_store_has_cells_without(tmp_path: Path) -> None:
+    store, results = tmp_path / "store", tmp_path / "results"
+    stepwise = dataclasses.replace(TOY, per_step=True)
+    path = results / "findings" / "toy.json"
+    Finding("toy", "", "exported", made_from={"cells": 1}).write(path)
+    cell_alone = stored(store, result("copy", 0.1))
+    assert finding_of(stepwise, cell_alone, results).finding.text == "exported"
+    with_steps(store, {SHORT: {"mae": [0.1]}})
+    assert finding_of(stepwise, cell_alone, results).finding.text == "quick"
+
+
 def test_a_small_store_joins_results_and_takes_nothing_away(tmp_path: Path) -> None:
     """Its cells are added, and findings are of all; one of single steps that was made from more stays."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ompb.bench.findings import Finding
@@ -31,6 +31,10 @@ class Runs:
     def of(cls, store: Store, costs: Costs | None = None) -> Runs:
         """Everything in a store."""
         return cls(store, tuple(collect(store)), costs or Costs())
+
+    def stepped(self) -> Runs:
+        """Those whose single steps were kept."""
+        return replace(self, results=tuple(result for result in self.results if self.store.has_steps(result.cell)))
 
     def found(self, cells: Sequence[Cell]) -> list[Result]:
         """The results of these cells that are there, in their order."""

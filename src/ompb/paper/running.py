@@ -115,7 +115,8 @@ class Shown:
 def finding_of(analysis: Analysis, store: Store, folder: Path) -> Shown:
     """What an analysis shows: of a store, else as it was written to the findings of a folder of results."""
     path = finding_path(folder, analysis)
-    found = finding_in(Runs.of(store, Costs.read(folder / COSTS)), analysis)
+    runs = Runs.of(store, Costs.read(folder / COSTS))
+    found = finding_in(runs.stepped() if analysis.per_step else runs, analysis)
     if found is not None:
         return Shown(found, store.folder, path, is_exported=False)
     if not path.exists():
@@ -159,7 +160,6 @@ def export_all(
     needs no cells. A cell takes the place of one on another network only with ``other_networks``, else `OptionError`.
     """
     own = Runs.of(store, Costs.read(cells.parent / COSTS))
-    stepped = replace(own, results=tuple(result for result in own.results if store.has_steps(result.cell)))
     earlier = exported(cells) if add and cells.exists() else []
     joining = Joining.of(own.results, earlier)
     if not other_networks:
@@ -169,7 +169,7 @@ def export_all(
     for analysis in analyses:
         if add and not analysis.cells(FULL):
             continue
-        finding = finding_in(stepped if analysis.per_step else every, analysis)
+        finding = finding_in(own.stepped() if analysis.per_step else every, analysis)
         path = finding_path(cells.parent, analysis)
         if finding and not (add and analysis.per_step and _is_fuller(path, finding)):
             finding.write(path)
@@ -183,11 +183,10 @@ def export_steps(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tup
     One that only draws steps has its tables of the exported cells. One that was made from more cells stays.
     """
     own = Runs.of(store, Costs.read(cells.parent / COSTS))
-    stepped = replace(own, results=tuple(result for result in own.results if store.has_steps(result.cell)))
     there = replace(own, results=tuple(exported(cells)))
     written = []
     for analysis in (one for one in analyses if one.per_step and any(map(store.has_steps, one.cells(FULL)))):
-        finding = finding_in(there if analysis.draws_steps else stepped, analysis)
+        finding = finding_in(there if analysis.draws_steps else own.stepped(), analysis)
         path = finding_path(cells.parent, analysis)
         if finding and not _is_fuller(path, finding):
             finding.write(path)
