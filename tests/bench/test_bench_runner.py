@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from multiprocessing import active_children
 from pathlib import Path
 from time import process_time
 
@@ -151,6 +152,18 @@ def test_several_processes_give_the_same(undisturbed: Undisturbed, folder: Path,
     assert timeless(run_context.store) == timeless(undisturbed.run_context.store)
     assert ticks == [(done, len(undisturbed.cells)) for done in range(1, len(undisturbed.cells) + 1)]
     assert sorted(lines) == sorted(f"{cell}: finished" for cell in undisturbed.cells)
+
+
+def test_what_stops_a_run_ends_its_processes(undisturbed: Undisturbed, folder: Path, tmp_path: Path) -> None:
+    """Else the program would wait for them at its end, for ever."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(undisturbed.cells, RunContext(Store(tmp_path), folder), executor=Processes(2), progress=stop)
+    assert active_children() == []
+    assert stopped.traceback  # whose frames live on until here, and all that they hold
 
 
 def test_splits_share_what_the_source_teaches(
@@ -563,7 +576,9 @@ def test_a_method_that_diverges_has_a_cell_that_says_so(folder: Path, tmp_path: 
     lost = Cell("etth", "ridge", HORIZON, "id", "honest", "goes astray", 0)
     bare = replace(lost, method="original")
     run_context = RunContext(Store(tmp_path), folder, per_step=True)
-    assert run([lost, bare], run_context).new == [lost, bare]
+    report = run([lost, bare], run_context)
+    assert (report.new, report.diverged) == ([lost, bare], [lost])
+    assert report.told() == [f"{lost} diverged: forecasts ceased to be finite, and so the error is infinite."]
     assert run([lost, bare], run_context).old == 2
     assert export(run_context.store, tmp_path / "scores") == 2
     for known in (collect(run_context.store), exported(tmp_path / "scores")):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import subprocess
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -103,14 +104,18 @@ class Report:
     old: int
     asked: int  # of those that were not there
     new: list[Cell] = field(default_factory=list)
+    diverged: list[Cell] = field(default_factory=list)  # of the new ones, those whose forecasts ceased to be finite
     failed: dict[Cell, str] = field(default_factory=dict)
 
     def told(self) -> list[str]:
-        """A sentence for each cause of failure."""
+        """A sentence for what has diverged, and for each cause of failure."""
         by_cause: dict[str, list[Cell]] = {}
         for cell, problem in self.failed.items():
             by_cause.setdefault(problem, []).append(cell)
-        return [f"{_named(cells)} failed: {problem}" for problem, cells in by_cause.items()]
+        lost = f"{_named(self.diverged)} diverged: forecasts ceased to be finite, and so the error is infinite."
+        return [lost] * bool(self.diverged) + [
+            f"{_named(cells)} failed: {problem}" for problem, cells in by_cause.items()
+        ]
 
     @property
     def left(self) -> int:
@@ -150,16 +155,19 @@ def run(
     require_weights(missing, run_context)
     run_context.store.sweep()
     report = Report(old=len(wanted) - len(missing), asked=len(missing))
-    ends = _ends(missing, Job(run_context.absolute(), _commit()), executor, is_over)
-    for done, (cell, problem) in enumerate(ends, start=1):
-        if problem is None:
-            report.new.append(cell)
-        else:
-            report.failed[cell] = problem
-        if log is not None:
-            log(f"{cell}: {problem or 'finished'}")
-        if progress is not None:
-            progress(done, len(missing))
+    job = Job(run_context.absolute(), _commit())
+    with closing(_ends(missing, job, executor, is_over)) as ends:  # whatever stops this ends the executor's work, too
+        for done, (cell, problem) in enumerate(ends, start=1):
+            if problem is None:
+                report.new.append(cell)
+            else:
+                report.failed[cell] = problem
+            if problem is None and _has_diverged(cell, run_context):
+                report.diverged.append(cell)
+            if log is not None:
+                log(f"{cell}: {problem or 'finished'}")
+            if progress is not None:
+                progress(done, len(missing))
     return report
 
 
@@ -170,7 +178,12 @@ def _finished(cell: Cell, run_context: RunContext) -> bool:
     return not run_context.per_step or run_context.store.steps(cell) is not None
 
 
-def _ends(cells: Sequence[Cell], job: Job, executor: Executor, is_over: IsOver) -> Iterator[CellEnd]:
+def _has_diverged(cell: Cell, run_context: RunContext) -> bool:
+    found = run_context.store.read(cell)
+    return found is not None and found.has_diverged
+
+
+def _ends(cells: Sequence[Cell], job: Job, executor: Executor, is_over: IsOver) -> Generator[CellEnd]:
     """Cells as they end. Those whose base forecasts are there go before further base forecasts."""
     waiting: deque[Prepare | Follow] = deque(Prepare(job, group) for group in _sharing_base(cells))
     left: dict[Prepare | Follow, list[Cell]] = {}  # of the tasks at work, the cells that have not ended

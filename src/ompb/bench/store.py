@@ -71,6 +71,11 @@ class Result:
     timing: Mapping[str, float]
     trained_on: str | None = None  # the device of its network's training; None: it has none, or nobody knows
 
+    @property
+    def has_diverged(self) -> bool:
+        """Whether forecasts ceased to be finite."""
+        return math.isinf(self.metrics["mae"])
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
