@@ -7,7 +7,7 @@ from ompb.paper.beside import GROUPS, HINT, Doubts, Entry, Measured, Place, comp
 from ompb.paper.grid import Spot
 from ompb.paper.networks import BROKEN
 from ompb.paper.printed import Number
-from ompb.paper.tally import Duel, duel_sentences, made_from, missing
+from ompb.paper.tally import Duel, duels, made_from, missing, sentence, who_is_ahead
 
 HERE = Spot("etth", "tcn", 24, "id")
 
@@ -159,12 +159,14 @@ def test_duels_are_over_places_both_have_and_their_common_seeds() -> None:
     results += [result("ompb", 0.4, split="ood"), result("original", 0.2, split="ood"), result("ompb", 1, horizon=48)]
     measured = Measured.of(results)
     assert Duel.of(measured, ("honest", "ompb"), ("honest", "original")).ratios == (0.5, 2.0)
-    (sentence,) = duel_sentences(
-        measured, [(("honest", "ompb"), ("honest", "original")), (("honest", "ompb"), ("honest", "copy"))]
-    )
-    assert sentence == (
+    met = duels(measured, [(("honest", "ompb"), ("honest", "original")), (("honest", "ompb"), ("honest", "copy"))])
+    ((pair, duel),) = met.items()
+    assert sentence(pair, duel) == (
         "`ompb` (honest) has a smaller MAE than `original` (honest) in 1 of 2 places (median ratio 1.250)."
     )
+    (section,) = who_is_ahead(met)
+    assert section.lines == (("ompb", "honest", "original", "2", "1", "1.250"),)
+    assert who_is_ahead({}) == ()
 
 
 def test_a_duel_leaves_out_places_where_either_side_has_diverged() -> None:
@@ -177,6 +179,8 @@ def test_a_duel_leaves_out_places_where_either_side_has_diverged() -> None:
     duel = Duel.of(Measured.of(results), ("honest", "ompb"), ("honest", "gd"))
     assert (duel.ratios, duel.diverged) == ((0.5, 2.0), 2)
     assert str(duel) == "in 1 of 2 places (median ratio 1.250, left out: 2 where either has diverged)"
+    (section,) = who_is_ahead({(("honest", "ompb"), ("honest", "gd")): duel})
+    assert section.notes[1:] == ("Left out are places where either has diverged: ompb against gd (honest) 2.",)
 
 
 def test_what_is_missing_and_what_was_there() -> None:

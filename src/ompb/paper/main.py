@@ -41,7 +41,7 @@ from ompb.paper.grid import (
 )
 from ompb.paper.horizons import by_horizon
 from ompb.paper.printed import Accuracy, Number
-from ompb.paper.tally import duel_sentences, made_from, never_asked, notes_on
+from ompb.paper.tally import duels, made_from, never_asked, notes_on, sentence, who_is_ahead
 
 FIRST = (ORIGINAL, *TRIVIAL, OMPB, PRESET)  # then the others, by name
 IN_PAPER = {PRESET: "ompb"}  # methods the paper has under another name
@@ -61,6 +61,7 @@ DUELS = (
     ((ONE_STEP, PRESET), (ONE_STEP, ORIGINAL)),
     ((ONE_STEP, PRESET), (ONE_STEP, "copy")),
 )
+TOLD = DUELS[0], DUELS[-1]  # in words, too: what users get, and what the leak is worth to a method that learns
 
 
 def wanted(table: str, scope: Scope) -> list[Cell]:
@@ -87,12 +88,14 @@ def reduce(table: str, runs: Runs, scope: Scope) -> Finding:
         for protocol in PROTOCOLS
         if any((place.spot.dataset, place.protocol) == (dataset, protocol) for place in measured.results)
     ]
+    met = duels(measured, DUELS)
+    told = " ".join(sentence(pair, duel) for pair, duel in met.items() if pair in TOLD)
     drawn = (by_horizon(table, dataset, measured, partial(_mae_of_paper, table)) for dataset in TABLES[table])
     return Finding(
         analysis=table,
         title=f"Accuracy on {paper_dataset(RUN[table])} ({table})",
-        text=" ".join(duel_sentences(measured, DUELS)) or "No cell of this table has run yet.",
-        sections=(*sections, *_price_of_training(RUN[table], runs.costs)),
+        text=told if results else "No cell of this table has run yet.",
+        sections=(*who_is_ahead(met), *sections, *_price_of_training(RUN[table], runs.costs)),
         figures=tuple(figure for figure in drawn if figure.panels),
         made_from=made_from(results),
     )

@@ -26,7 +26,7 @@ from ompb.paper.grid import (
     single_spots,
 )
 from ompb.paper.main import of_paper
-from ompb.paper.tally import duel_sentences, made_from, notes_on
+from ompb.paper.tally import duels, made_from, notes_on, sentence, who_is_ahead
 
 NAME, TABLE = "partial", "partial_backbone_adaptation"
 MODES = {PRESET: "frozen", "ompb-paper-last-layer": "last_layer", "ompb-paper-lora": "lora"}
@@ -55,12 +55,15 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
     results = runs.found(asked)
     measured = Measured.of(results)
     sections = [_section(protocol, measured, notes_on(asked, results, protocol=protocol)) for protocol in PROTOCOLS]
+    met = duels(measured, DUELS)
+    told = " ".join(sentence(pair, duel) for pair, duel in met.items() if pair[0][0] == HONEST)
     spots = dict.fromkeys(replace(place.spot, split="") for place in sorted(measured.results))
+    price = _price(list(spots), measured, runs.costs)
     return Finding(
         analysis=NAME,
         title="A part of the backbone that learns beside the head",
-        text=" ".join(duel_sentences(measured, DUELS)) or "No two modes have run in the same place yet.",
-        sections=tuple(section for section in (*sections, _price(list(spots), measured, runs.costs)) if section.lines),
+        text=told if met else "No two modes have run in the same place yet.",
+        sections=(*who_is_ahead(met), *(section for section in (*sections, price) if section.lines)),
         made_from=made_from(results),
     )
 

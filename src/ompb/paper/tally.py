@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from ompb.bench.findings import Section
 from ompb.bench.store import COMMIT, Cell, Result
 from ompb.floor.names import counted
 from ompb.paper.beside import Entry, Measured, Place
@@ -102,18 +103,36 @@ class Duel:
         return f"in {self.won} of {len(self.ratios)} places (median ratio {self.median:.3f}{rest})"
 
 
-def duel_sentences(
-    measured: Measured, pairs: Iterable[tuple[tuple[str, str], tuple[str, str]]], lead: str = ""
-) -> list[str]:
-    """One sentence for each pair of (protocol, method) that have met."""
-    sentences = []
-    for first, second in pairs:
-        duel = Duel.of(measured, first, second)
-        if duel.ratios:
-            sentences.append(f"{lead}{_named(first)} has a smaller MAE than {_named(second)} {duel}.")
-    return sentences
+Side: TypeAlias = tuple[str, str]  # protocol and method
 
 
-def _named(side: tuple[str, str]) -> str:
-    protocol, method = side
-    return f"`{method}` ({protocol})"
+def duels(measured: Measured, pairs: Iterable[tuple[Side, Side]]) -> dict[tuple[Side, Side], Duel]:
+    """Of the pairs that have met."""
+    found = {pair: Duel.of(measured, *pair) for pair in pairs}
+    return {pair: duel for pair, duel in found.items() if duel.ratios}
+
+
+def sentence(pair: tuple[Side, Side], duel: Duel) -> str:
+    """How a pair has met, in words."""
+    first, second = (f"`{method}` ({protocol})" for protocol, method in pair)
+    return f"{first} has a smaller MAE than {second} {duel}."
+
+
+def who_is_ahead(met: Mapping[tuple[Side, Side], Duel]) -> tuple[Section, ...]:
+    """A line for each pair, whose protocol is the same; nothing where none has met."""
+    lost = [
+        f"{one[1]} against {other[1]} ({one[0]}) {duel.diverged}" for (one, other), duel in met.items() if duel.diverged
+    ]
+    left_out = (f"Left out are places where either has diverged: {', '.join(lost)}.",) if lost else ()
+    lines = tuple(
+        (method, protocol, against, str(len(duel.ratios)), str(duel.won), f"{duel.median:.3f}")
+        for ((protocol, method), (_, against)), duel in met.items()
+    )
+    section = Section(
+        title="Who is ahead",
+        notes=("Ratio is the MAE of the method to that of the other, over the seeds that both have.", *left_out),
+        headings=("method", "protocol", "against", "places", "smaller in", "median ratio"),
+        lines=lines,
+        keys=3,
+    )
+    return (section,) if lines else ()
