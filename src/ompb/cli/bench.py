@@ -29,7 +29,6 @@ from ompb.errors import OptionError
 from ompb.floor.files import replacing
 from ompb.floor.names import counted
 from ompb.paper.catalogue import ANALYSES, find
-from ompb.paper.page.markdown import write_pages
 from ompb.paper.page.material import Material
 from ompb.paper.progress import Overview, Standing
 from ompb.paper.running import Shown, export_all, export_steps, finding_of
@@ -236,5 +235,7 @@ def page(
 ) -> None:
     """Markdown: a short page, and one per data set."""
     require_results(results)
+    from ompb.paper.page.markdown import write_pages
+
     for path in write_pages(Material.read(results), docs, readme):
         say(f"Written: {path}")
