@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made_up import result, runs, with_steps, write_etth
 
-from ompb.bench.findings import Finding
+from ompb.bench.findings import Curve, Figure, Finding, Panel
 from ompb.bench.store import FACTS, Cell, Store, export, exported
 from ompb.datasets.benchmark import BenchmarkData, load
 from ompb.errors import OptionError
@@ -131,6 +131,37 @@ def test_steps_of_another_run_are_drawn_and_cells_stay(tmp_path: Path) -> None:
     assert text() == "[0.1, 0.2] 1"
     assert export_steps(second, cells, [reads]) == ()
     assert (cells / "etth.csv").read_text() == before
+
+
+def test_figures_that_a_store_cannot_draw_stay_beside_tables_made_anew(tmp_path: Path) -> None:
+    def told(there: Runs, _: Scope) -> Finding:
+        """A figure for each horizon, of a panel whose curves are of the seeds that have steps."""
+        found = there.found(asked)
+        drawn: dict[int, list[Curve]] = {}
+        for one in found:
+            if (steps := there.steps(one.cell)) is not None:
+                drawn.setdefault(one.cell.horizon, []).append(Curve("", (0,), (float(steps["mae"][0]),)))
+        figures = (Figure(f"{key}", "", "", (Panel("", "", "", tuple(curves)),)) for key, curves in drawn.items())
+        text = f"{[one.metrics['mae'] for one in found]}"
+        return Finding("toy", "", text, figures=tuple(figures), made_from={"cells": len(found)})
+
+    def shown() -> tuple[str, dict[str, list[float | None]]]:
+        there = Finding.read(tmp_path / "findings" / "toy.json")
+        return there.text, {one.name: [curve.y[0] for curve in one.panels[0].curves] for one in there.figures}
+
+    asked = [SHORT, LONG, dataclasses.replace(LONG, seed=1)]
+    draws = dataclasses.replace(TOY, cells=lambda _: asked, reduce=told, per_step=True, draws_steps=True)
+    first = stored(tmp_path / "first", *(dataclasses.replace(result("", 0.1 * n), cell=c) for n, c in enumerate(asked)))
+    with_steps(tmp_path / "first", {cell: {"mae": [place]} for place, cell in enumerate(asked)})
+    scores = tmp_path / "scores"
+    export_all(first, scores, [draws])
+    assert shown() == ("[0.0, 0.1, 0.2]", {"24": [0.0], "96": [1.0, 2.0]})
+    second = stored(tmp_path / "second", result("copy", 0.5), result("copy", 0.6, horizon=96))
+    assert written(export_all(second, scores, [draws], add=True)) == (3, 1)
+    assert shown() == ("[0.5, 0.6, 0.2]", {"24": [0.0], "96": [1.0, 2.0]})
+    with_steps(tmp_path / "second", {SHORT: {"mae": [7.0]}, LONG: {"mae": [8.0]}})
+    assert len(export_steps(second, scores, [draws])) == 1
+    assert shown() == ("[0.5, 0.6, 0.2]", {"24": [7.0], "96": [1.0, 2.0]})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from ompb.bench.findings import Finding
+from ompb.bench.findings import Figure, Finding
 from ompb.bench.joining import Joining
 from ompb.bench.methods import lacking, unfit
 from ompb.bench.runner import Grid, LeftOut
@@ -156,8 +156,9 @@ def export_all(
     """Write every cell to tables, and every finding beside them that has a cell.
 
     With ``add``, cells that the tables have and the store lacks stay there. Findings are made of all cells or, where
-    they need single steps, of those of the store; of these, one that was made from more stays, and so does one that
-    needs no cells. A cell takes the place of one on another network only with ``other_networks``, else `OptionError`.
+    their tables need single steps, of those of the store; of these, one that was made from more stays, and so does one
+    that needs no cells, and a figure that the store lacks the steps to draw. A cell takes the place of one on another
+    network only with ``other_networks``, else `OptionError`.
     """
     own = Runs.of(store, Costs.read(cells.parent / COSTS))
     earlier = exported(cells) if add and cells.exists() else []
@@ -169,10 +170,11 @@ def export_all(
     for analysis in analyses:
         if add and not analysis.cells(FULL):
             continue
-        finding = finding_in(own.stepped() if analysis.per_step else every, analysis)
+        is_of_steps = analysis.per_step and not analysis.draws_steps
+        finding = finding_in(own.stepped() if is_of_steps else every, analysis)
         path = finding_path(cells.parent, analysis)
-        if finding and not (add and analysis.per_step and _is_fuller(path, finding)):
-            finding.write(path)
+        if finding and not (add and is_of_steps and _is_fuller(path, finding)):
+            (_with_figures_of(path, finding) if add and analysis.draws_steps else finding).write(path)
             written.append(path)
     return Exported(count, tuple(written), joining)
 
@@ -180,7 +182,8 @@ def export_all(
 def export_steps(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tuple[Path, ...]:
     """Make the findings that read single steps anew of those in a store, and leave cells as they are.
 
-    One that only draws steps has its tables of the exported cells. One that was made from more cells stays.
+    One that only draws steps has its tables of the exported cells, and keeps the figures that the store cannot draw.
+    One that was made from more cells stays.
     """
     own = Runs.of(store, Costs.read(cells.parent / COSTS))
     there = replace(own, results=tuple(exported(cells)))
@@ -189,9 +192,21 @@ def export_steps(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tup
         finding = finding_in(there if analysis.draws_steps else own.stepped(), analysis)
         path = finding_path(cells.parent, analysis)
         if finding and not _is_fuller(path, finding):
-            finding.write(path)
+            (_with_figures_of(path, finding) if analysis.draws_steps else finding).write(path)
             written.append(path)
     return tuple(written)
+
+
+def _with_figures_of(path: Path, finding: Finding) -> Finding:
+    """With the figures that stand there, where they show more: a store may lack steps that were drawn once."""
+    drawn = {figure.name: figure for figure in Finding.read(path).figures} if path.exists() else {}
+    for figure in finding.figures:
+        drawn[figure.name] = max(figure, drawn.get(figure.name, figure), key=_curves)
+    return replace(finding, figures=tuple(drawn.values()))
+
+
+def _curves(figure: Figure) -> int:
+    return sum(len(panel.curves) for panel in figure.panels)
 
 
 def _is_fuller(path: Path, finding: Finding) -> bool:
