@@ -7,7 +7,8 @@ writes docs/cells.md from results/scores and results/made.csv; so does `make pag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -30,6 +31,8 @@ ON_CPU = "torch=2.13.0"  # of the machine without a GPU
 SCORED = {"coverage80": "coverage", "winkler80": "interval score", "crps": "likelihood and CRPS"}
 INTERVALS_ONLY = ("aci", "dtaci")
 WITHOUT_NETWORK = ("last", "profile")
+FIELDS = ("dataset", "backbone", "horizon", "seed", "protocol")  # of a cell: columns between training and method
+JOINED = (6, 5, 4, 3, 2)  # columns whose values share a line, methods first
 BARE, OURS = "original", "ompb"
 
 HEAD = """# What the cells are
@@ -87,7 +90,7 @@ def values(results: Iterable[Result], name: str) -> str:
 def family(result: Result) -> str:
     """The method's name, whatever its options."""
     named = Named.of(result.cell.method)
-    return f"`{named.name}`" + (", with options" if named.options else "")
+    return f"`{named.name}`" + (" with options" if named.options else "")
 
 
 def training(result: Result, is_stranger: bool) -> str | None:
@@ -107,16 +110,29 @@ def training(result: Result, is_stranger: bool) -> str | None:
 
 
 def on_other_networks(results: Iterable[Result]) -> str:
-    """A line for each training, data set and method that stands on other networks than the rest."""
-    found = list(results)
+    """What stands on other networks than the rest: cells alike in all but one column share a line."""
+    found = sorted(results, key=lambda one: (*(getattr(one.cell, name) for name in FIELDS), family(one)))
     at_odds = {one.cell for one in strangers(found, bare_errors(found))}
-    trained = {one.cell: training(one, one.cell in at_odds) for one in found}
-    others = [one for one in found if trained[one.cell]]
-    groups = grouped(others, lambda one: (trained[one.cell] or "", one.cell.dataset, family(one)))
-    headings = ("training", "data set", "method", "backbones", "horizons", "seeds", "protocols", "cells")
-    fields = ("backbone", "horizon", "seed", "protocol")
-    lines = ((*key, *(values(some, name) for name in fields), str(len(some))) for key, some in groups.items())
+    trained = [(training(one, one.cell in at_odds), one) for one in found]
+    counts: Mapping[Line, int] = Counter(
+        (made, *(str(getattr(one.cell, name)) for name in FIELDS), family(one)) for made, one in trained if made
+    )
+    for column in JOINED:
+        counts = joined(counts, column)
+    lines = sorted((*line, str(count)) for line, count in counts.items())
+    headings = ("training", "data set", "backbones", "horizons", "seeds", "protocols", "methods", "cells")
     return table(headings, lines, numbers=1)
+
+
+def joined(counts: Mapping[Line, int], column: int) -> dict[Line, int]:
+    """Lines that differ in one column alone become one, which has all its values."""
+    words: dict[Line, list[str]] = {}
+    totals = Counter[Line]()
+    for line, count in counts.items():
+        rest = (*line[:column], *line[column + 1 :])
+        words.setdefault(rest, []).append(line[column])
+        totals[rest] += count
+    return {(*rest[:column], ", ".join(named), *rest[column:]): totals[rest] for rest, named in words.items()}
 
 
 def trained_twice(results: Sequence[Result]) -> str:

@@ -41,6 +41,26 @@ def test_the_training_of_a_network_is_told_by_its_epochs_and_by_what_ran_the_cel
     assert provenance.training(replace(result(torch="2.13.0"), trained_on="cuda"), is_stranger=False) is None
 
 
+def test_cells_alike_in_all_but_one_column_share_a_line() -> None:
+    counts: dict[tuple[str, ...], int] = {("tcn", "24"): 2, ("tcn", "96"): 1, ("ridge", "96"): 1}
+    assert provenance.joined(counts, 1) == {("tcn", "24, 96"): 3, ("ridge", "96"): 1}
+    assert provenance.joined(counts, 0) == {("tcn", "24"): 2, ("tcn, ridge", "96"): 2}
+
+
+def test_every_cell_on_another_network_is_in_one_line() -> None:
+    """H = 24 has two methods, H = 96 one of them: no line may claim the other. What has no network is in none."""
+    found = [on_cpu("ompb", 24), on_cpu("gd", 24), on_cpu("ompb", 96), on_cpu("profile", 24), result("copy")]
+    assert provenance.on_other_networks(found).splitlines()[2:] == [
+        "| CPU | etth | tcn | 24 | 0 | honest | `gd`, `ompb` | 2 |",
+        "| CPU | etth | tcn | 96 | 0 | honest | `ompb` | 1 |",
+    ]
+
+
+def on_cpu(method: str, horizon: int) -> Result:
+    made = result(method)
+    return replace(made, cell=replace(made.cell, horizon=horizon), trained_on="cpu")
+
+
 def test_two_trainings_are_compared_where_the_recipe_is_the_same() -> None:
     """ETTh's recipe for a TCN is 20 epochs: 1.1 and 0.9 are a tenth off 1, and 5 epochs are another recipe."""
     bare = [result("original", "tcn@20", 1.1), result("original", "tcn@5", 3.0), result("original", "tcn", 1.0)]
@@ -56,7 +76,7 @@ def test_scores_that_lack_are_named() -> None:
     assert provenance.lacks(result("aci", coverage80=0.8, winkler80=1.0)) == ""  # it has no likelihood
     told = provenance.without_scores([whole, result('ompb[gate="open"]'), replace(result("gd"), cell=leaky("gd"))])
     assert told.splitlines()[2:] == [
-        "| etth | `ompb`, with options | coverage, interval score, likelihood and CRPS | tcn | 24 | 1 |"
+        "| etth | `ompb` with options | coverage, interval score, likelihood and CRPS | tcn | 24 | 1 |"
     ]
 
 
