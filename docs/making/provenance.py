@@ -45,8 +45,8 @@ known of the others.
 """
 NETWORKS = """## On which networks they stand
 
-Nearly all stand on one set of networks, trained on an H200, where the seed decides every bit. These do not: *earlier*
-are trainings from before that was so, *CPU* those on a processor. What they are compared with may stand on another
+Most stand on one set of networks, trained on an H200, where the seed decides every bit. These do not: *earlier* are
+trainings from before that was so, *CPU* those on a processor. What they are compared with may stand on another
 network of the same recipe. (`last` and `profile` hear of no network, and are not listed.)
 """
 TWICE = """## The same recipe, trained twice
