@@ -18,6 +18,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0  # seconds for an answer
+DRAWN = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"  # kept once a frame has been drawn
 OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
     *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--remote-debugging-pipe"),
@@ -62,7 +63,7 @@ class Page:
         return answer["result"].get("value")
 
     def open(self, address: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a page in a window of this size and wait until it is complete."""
+        """Load a page in a window of this size and wait until it is complete, and has been drawn once."""
         mobile = width < 600
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -72,6 +73,7 @@ class Page:
         while self.value("[location.href, document.readyState].join(' ')") != f"{address} complete":
             assert time.monotonic() < until, f"{address} does not load"
             time.sleep(0.05)
+        self.value(DRAWN)
 
     def press(self, key: str) -> None:
         """Press and release a key where the focus is."""

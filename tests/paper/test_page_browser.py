@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from page_folder import FINDING, cells, committed_page, write_results
 
-from chromium import Page, chromium, chromium_path
+from chromium import DRAWN, Page, chromium, chromium_path
 from ompb.paper.page.html import results_page
 from ompb.paper.page.material import Material
 
@@ -217,12 +217,11 @@ def test_on_a_phone_the_name_of_a_line_stays_and_a_shadow_says_that_there_is_mor
     table = "document.querySelector('table[aria-labelledby=in-short-etth-tcn-mean-absolute-error]')"
     box = f"{table}.closest('.box')"
     classes = f"{box}.parentElement.className"
-    frame = "await new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
     assert browser.value(f"{classes}") == "edge right"
     assert browser.value(f"[{box}.tabIndex, {box}.getAttribute('role')].join()") == "0,group"
     left = f"{table}.tBodies[0].rows[1].cells[0].getBoundingClientRect().left - {box}.getBoundingClientRect().left"
     before = browser.value(left)
-    browser.value(f"(async () => {{ {box}.scrollLeft = 9999; {frame} }})()")
+    browser.value(f"(async () => {{ {box}.scrollLeft = 9999; await {DRAWN} }})()")
     assert browser.value(left) == before
     assert browser.value(f"{table}.tBodies[0].rows[1].cells[1].getBoundingClientRect().left") < 0
     assert browser.value(classes) == "edge"
