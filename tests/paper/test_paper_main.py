@@ -83,8 +83,9 @@ def test_cells() -> None:
     assert "profile" not in {cell.method for cell in full}
     assert {cell.seed for cell in full if cell.method == "ompb"} == {0, 1, 2}
     solid = [cell for cell in full if cell.method == "solid"]
-    assert {cell.seed for cell in solid if (cell.backbone, cell.protocol) == ("tcn", "honest")} == {0, 1, 2}
-    assert {cell.seed for cell in solid if (cell.backbone, cell.protocol) != ("tcn", "honest")} == {0}
+    often = {(cell.backbone, cell.protocol) for cell in solid if cell.seed > 0}
+    assert often == {("tcn", "honest"), ("autoformer", "honest")}
+    assert all({cell.seed for cell in solid if (cell.backbone, cell.protocol) == one} == {0, 1, 2} for one in often)
     assert {cell.dataset for cell in wanted("weather_all_split", Scope())} == {"weather-stand-in"}
 
 

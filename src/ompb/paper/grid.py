@@ -21,6 +21,7 @@ SPLITS: Mapping[str, tuple[str, ...]] = {
 }
 HOURLY = (24, 48, 96, 192, 336, 720)
 HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": HOURLY, "ili": (24, 48, 72), STAND_IN: HOURLY}
+HEADLINE = (24, 96)  # those that are looked at first
 SHORT: Mapping[str, tuple[int, ...]] = {"etth": (24, 96, 336), "ili": (24, 48, 72), STAND_IN: (24, 96, 336)}
 PROTOCOLS = (HONEST, ONE_STEP)
 SEEDS = (0, 1, 2)  # of our methods and of what they are held against; of others where that is cheap
@@ -45,7 +46,11 @@ TUNED: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 WITH_RATE = "+tuned"
 # Where every method has all seeds: a processor takes them there in hours. By data set and backbone, the horizons.
-EVERY_SEED: Mapping[tuple[str, str], tuple[int, ...]] = {("etth", "tcn"): (24, 96), ("ili", "tcn"): (24, 48, 72)}
+EVERY_SEED: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("etth", "tcn"): HEADLINE,
+    ("ili", "tcn"): (24, 48, 72),
+    ("ili", "autoformer"): (24, 48, 72),
+}
 RETRAIN = "retrain"
 RETRAINED = (RETRAIN, "retrain-warm", "retrain+ompb")
 RETRAINED_ALONE = tuple(name for name in RETRAINED if OMPB not in name)
@@ -126,15 +131,22 @@ def rivals(scope: Scope, spot: Spot, protocol: str = HONEST) -> tuple[str, ...]:
 def _is_wanted(method: str, spot: Spot) -> bool:
     """Whether a method is, in its published form or with a rate of its own."""
     own = TUNED.get((spot.dataset, paper_backbone(spot.backbone)), ())
-    return not method.endswith(WITH_RATE) or method.removesuffix(WITH_RATE) in own
+    return not method.endswith(WITH_RATE) or (_trains_often(spot) and method.removesuffix(WITH_RATE) in own)
 
 
 def retrained(scope: Scope, spot: Spot) -> tuple[str, ...]:
-    """Ways to train the backbone anew that are run somewhere; each takes minutes a stream, so a quick scope has none.
+    """Ways to train the backbone anew that are run somewhere; as each takes minutes, a quick scope has none."""
+    return () if scope.quick or not _trains_often(spot) else RETRAINED
 
-    On data that stand in for the paper's it is the cheapest network alone: the others take minutes even on a GPU.
+
+def _trains_often(spot: Spot) -> bool:
+    """Whether what trains again and again, or tries several rates, is run here.
+
+    Around a large network on hourly data that takes many minutes a stream even on a GPU: there it is run at two
+    horizons, and not at all on data that stand in for the paper's.
     """
-    return () if scope.quick or (spot.dataset not in PAPERS_DATA and spot.backbone != CHEAPEST) else RETRAINED
+    large = spot.backbone != CHEAPEST and HORIZONS[spot.dataset] == HOURLY
+    return not large or (spot.dataset in PAPERS_DATA and spot.horizon in HEADLINE)
 
 
 def seeds(scope: Scope) -> tuple[int, ...]:

@@ -11,11 +11,11 @@ from ompb.datasets.public import data_folder
 from ompb.errors import InputError
 from ompb.paper import beside
 from ompb.paper.analysis import Scope
-from ompb.paper.grid import OMPB, PAPERS_DATA, QUICK, SPLITS, STAND_IN, Spot
+from ompb.paper.grid import HEADLINE, OMPB, PAPERS_DATA, QUICK, SPLITS, STAND_IN, Spot
 from ompb.paper.printed import Number
 
 TCN = "tcn"
-HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": (24, 96), "ili": (24, 48), STAND_IN: (24, 96)}
+HORIZONS: Mapping[str, tuple[int, ...]] = {"etth": HEADLINE, "ili": (24, 48), STAND_IN: HEADLINE}
 NOT_PAPERS = (
     "The weather is not the paper's: the same cities in other years and from other sensors, so that nothing is set "
     "against its numbers."

@@ -14,6 +14,7 @@ from ompb.paper import main, printed
 from ompb.paper.analysis import Analysis, Runs, Scope
 from ompb.paper.beside import Doubts, Entry, Measured, Place, compare, shown
 from ompb.paper.grid import (
+    HEADLINE,
     OMPB,
     PRESET,
     PROTOCOLS,
@@ -27,7 +28,6 @@ from ompb.paper.tally import Duel, made_from, notes_on
 
 NAME, TABLE = "probabilistic", "probabilistic_forecasting_full"
 MAIN = "etth_all_split"  # the table whose cells are read
-HORIZONS = (24, 96)
 METRICS = {
     "nll": "NLL", "crps": "CRPS", "coverage80": "80% coverage", "coverage95": "95% coverage", "width80": "80% width",
     "width95": "95% width", "ece": "ECE", "winkler80": "80% Winkler", "winkler95": "95% Winkler",
@@ -49,7 +49,7 @@ NO_HORIZON = "The paper does not say for which horizon its numbers are, so there
 
 def wanted(scope: Scope) -> list[Cell]:
     """Those of the main table at two of its horizons."""
-    return [cell for cell in main.wanted(MAIN, scope) if cell.horizon in HORIZONS]
+    return [cell for cell in main.wanted(MAIN, scope) if cell.horizon in HEADLINE]
 
 
 def reduce(runs: Runs, scope: Scope) -> Finding:
@@ -76,7 +76,7 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
 
 def _is_here(result: Result) -> bool:
     return (
-        main.is_of(MAIN, result) and result.cell.horizon in HORIZONS and not METRICS.keys().isdisjoint(result.metrics)
+        main.is_of(MAIN, result) and result.cell.horizon in HEADLINE and not METRICS.keys().isdisjoint(result.metrics)
     )
 
 

@@ -10,11 +10,11 @@ from ompb.bench.protocols import HONEST, ONE_STEP
 from ompb.errors import OptionError
 from ompb.paper import printed
 from ompb.paper.beside import shown
-from ompb.paper.grid import OMPB, ORIGINAL, PRESET, PUBLISHED, RETRAINED_ALONE, TRIVIAL, Spot
+from ompb.paper.grid import HEADLINE, OMPB, ORIGINAL, PRESET, PUBLISHED, RETRAINED_ALONE, TRIVIAL, Spot
 from ompb.paper.networks import broken
 from ompb.paper.page.compared import Grid, is_published
 
-PLACES = tuple(Spot("etth", "tcn", horizon, split) for horizon in (24, 96) for split in ("id", "ood"))
+PLACES = tuple(Spot("etth", "tcn", horizon, split) for horizon in HEADLINE for split in ("id", "ood"))
 LEAKS = "Every row but the last two uses only rows that have arrived. The last two are"
 LEAK = "Every row but the last uses only rows that have arrived. The last is"
 START, END = "<!-- made by `ompb bench page` -->", "<!-- end of what `ompb bench page` made -->"
