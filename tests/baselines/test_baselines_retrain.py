@@ -183,8 +183,9 @@ def test_until_it_is_time_the_head_is_ompb_and_then_one_fitted_on_all_rows(world
         assert expected is not None
         np.testing.assert_allclose(issued[place].mean, expected.mean, atol=1e-9)
         np.testing.assert_allclose(np.asarray(issued[place].sd), expected.sd, atol=1e-9)
-        for lower, upper in (issued[place].intervals or {}).values():
-            assert (lower <= upper).all()
+        own = issued[place].intervals
+        assert own
+        assert all((lower <= upper).all() for lower, upper in own.values())
 
 
 def test_at_the_seam_the_network_is_silent(world: World) -> None:

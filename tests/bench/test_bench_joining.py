@@ -42,6 +42,15 @@ def test_new_cells_may_stand_on_another_network_and_none_may_be_replaced_by_it()
         Joining.of([result("original", 2.4345), result("elf", 0.6, bare=2.4345)], EARLIER).require_same_networks()
 
 
+def test_a_cell_is_held_against_the_one_it_replaces() -> None:
+    """What stands on a network of its own beside the bare forecaster's may come again, and gives way to no other."""
+    apart = [*EARLIER, result("retrain", 0.9, bare=2.4345)]
+    assert Joining.of(apart, apart).moved == ()
+    Joining.of(apart, apart).require_same_networks()
+    with pytest.raises(OptionError, match=r"1 cell would replace cells on other networks.* retrain "):
+        Joining.of([result("retrain", 0.8, bare=2.2152)], apart).require_same_networks()
+
+
 def test_an_export_that_would_mix_networks_writes_nothing_unless_told_to(tmp_path: Path) -> None:
     first, second, scores = Store(tmp_path / "first"), Store(tmp_path / "second"), tmp_path / "scores"
     for one in EARLIER:

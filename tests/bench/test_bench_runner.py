@@ -532,6 +532,15 @@ class IsSureOfNothing(Says):
         return Prediction(snapshot.base, sd=np.full_like(snapshot.base, np.nan))
 
 
+class Grows(Says):
+    said = 0
+
+    def step(self, snapshot):
+        self.said += 1
+        return Prediction(snapshot.base * 1e5**self.said)
+
+
+method("grows")(lambda task: Grows({}))
 method("goes astray")(lambda task: GoesAstray({"factor": 1.0}))
 method("is sure of nothing")(lambda task: IsSureOfNothing({}))
 """
@@ -578,7 +587,7 @@ def test_a_method_that_diverges_has_a_cell_that_says_so(folder: Path, tmp_path: 
     run_context = RunContext(Store(tmp_path), folder, per_step=True)
     report = run([lost, bare], run_context)
     assert (report.new, report.diverged) == ([lost, bare], [lost])
-    assert report.told() == [f"{lost} diverged: forecasts ceased to be finite, and so the error is infinite."]
+    assert report.told() == [f"{lost} diverged: forecasts grew without end, and so the error is infinite."]
     assert run([lost, bare], run_context).old == 2
     assert export(run_context.store, tmp_path / "scores") == 2
     for known in (collect(run_context.store), exported(tmp_path / "scores")):
@@ -590,6 +599,15 @@ def test_a_method_that_diverges_has_a_cell_that_says_so(folder: Path, tmp_path: 
     steps = run_context.store.steps(lost)
     assert steps is not None
     assert len(steps["mae"]) == 3
+
+
+@pytest.mark.usefixtures("broken")
+def test_what_grows_by_and_by_diverges_before_its_squares_are_too_large(folder: Path, tmp_path: Path) -> None:
+    slow = Cell("etth", "ridge", HORIZON, "id", "honest", "grows", 0)
+    report = run([slow], RunContext(Store(tmp_path), folder))
+    assert (report.diverged, report.failed) == ([slow], {})
+    (found,) = collect(Store(tmp_path))
+    assert found.metrics["mae"] == math.inf
 
 
 def test_a_file_that_cannot_be_run_says_where(tmp_path: Path) -> None:

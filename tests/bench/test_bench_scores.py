@@ -57,6 +57,19 @@ def test_together_windows_score_what_they_do_alone(kind: str, missing: float) ->
     assert running.metrics() == found  # nothing counts twice
 
 
+def test_no_intervals_at_all_are_not_those_of_a_law() -> None:
+    """None leaves them to the Gaussian law; an empty mapping says that there are none."""
+    rng, scores = np.random.default_rng(2), {}
+    mean, outcome = rng.normal(size=(2, HORIZON, CHANNELS))
+    for name, own in (("left to the law", None), ("none", {})):
+        running = RunningScores()
+        running.add(Prediction(mean, np.ones_like(mean), own), outcome)
+        scores[name] = running.metrics()
+    assert "coverage80" in scores["left to the law"]
+    assert "crps" in scores["none"]
+    assert not any(name.startswith(("coverage", "width", "winkler")) for name in scores["none"])
+
+
 def test_what_a_method_writes_over_was_scored_as_it_was() -> None:
     rng = np.random.default_rng(1)
     kept, reused = RunningScores(), RunningScores()

@@ -166,7 +166,7 @@ def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
 ) -> None:
     """PROCEED at 72 rows of ILI, 2 splits: as published around 3 backbones by 2 protocols, tuned around 2 by one.
 
-    Around the TCN, honestly, both with two seeds more.
+    Around these two, honestly, both with two seeds more.
     """
     pytest.importorskip("torch")
     asked = []
@@ -175,7 +175,7 @@ def test_an_analysis_asks_for_no_cell_that_the_data_are_too_short_for(
         (line,) = (line for line in listed.splitlines() if line.startswith("ili_results "))
         asked.append(int(line.split()[3]))
     there, anywhere = asked
-    assert anywhere - there == 2 * (3 * 2 + 2 * 1 + 2 * 2)
+    assert anywhere - there == 2 * (3 * 2 + 2 * 1 + 2 * 2 * 2)
 
 
 def test_several_analyses_as_far_as_the_time_allows(

@@ -1,5 +1,6 @@
 """What tables, figures and exports are made from, and which places are refused."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_beside_a_table_stands_what_it_is_made_from(tmp_path: Path, capsys: pyte
     assert made.err == f"Made now from 1 cell in {store}. As exported, with another --store: {path}.\n"
     assert "copy" in made.out
     shown = ompb(capsys, *words, tmp_path / "none")
-    assert shown.err == f"As exported to {path}: the store {tmp_path / 'none'} has nothing of it.\n"
+    assert shown.err == f"As exported to {path}: the store {tmp_path / 'none'} has nothing that it is made from.\n"
     assert "Made now" not in made.out + shown.out
 
 
@@ -112,3 +113,44 @@ def test_cells_are_not_exported_among_other_things(
     answer = ompb(capsys, "bench", "export", "--store", store, "--out", docs)
     assert_refused(answer, "docs has index.md, which is no table of cells")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_single_steps_are_exported_with_the_data_of_the_folder_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Severities of a correlation are read off the data."""
+    store, scores = Store(tmp_path / "store"), tmp_path / "scores"
+    monkeypatch.setenv("OMPB_DATA", str(tmp_path / "none"))
+    store.write(result("copy"))
+    assert ompb(capsys, "bench", "export", "--store", store.folder, "--out", scores).code == 0
+    asked: list[str | None] = []
+
+    def noted(*_: object) -> tuple[Path, ...]:
+        asked.append(os.environ.get("OMPB_DATA"))
+        return ()
+
+    monkeypatch.setattr("ompb.cli.bench.export_steps", noted)
+    words = ("bench", "export", "--steps", "--store", store.folder, "--out", scores, "--folder", tmp_path)
+    assert ompb(capsys, *words).code == 0
+    assert asked == [str(tmp_path)]
+
+
+def test_cells_whose_steps_were_not_kept_are_not_said_to_be_absent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Store(tmp_path / "store").write(result("original", 24, "ood"))
+    words = ("bench", "table", "timeline", "--store", tmp_path / "store", "--results", tmp_path)
+    assert_refused(ompb(capsys, *words), "no cell of the analysis 'timeline' is in", "with its single steps")
+    written(tmp_path, "timeline", DRAWN)
+    assert "has nothing that it is made from" in ompb(capsys, *words).err
+
+
+def test_here_is_a_folder_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPB_DATA", str(tmp_path / "none"))
+    Store(tmp_path / "store").write(result("copy"))
+    (tmp_path / "results" / "scores").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "results" / "scores")
+    assert ompb(capsys, "bench", "export", "--store", tmp_path / "store", "--out", ".").code == 0
+    assert sorted(path.name for path in tmp_path.rglob("*.csv")) == ["etth.csv", "made.csv"]

@@ -1,9 +1,11 @@
+import math
 from dataclasses import replace
 from typing import Any
 
 from made_up import line, result
 
-from ompb.paper.beside import GROUPS, HINT, Doubts, Entry, Measured, Place, compare
+from ompb.bench.store import BARE
+from ompb.paper.beside import ELSEWHERE, GROUPS, HINT, Doubts, Entry, Measured, Place, compare
 from ompb.paper.grid import Spot
 from ompb.paper.networks import BROKEN
 from ompb.paper.printed import Number
@@ -202,3 +204,27 @@ def test_every_method_of_a_stream_is_scored_on_as_many_forecasts() -> None:
     assert [measured.windows(Place.of(one.cell)) for one in (early, result("last", 0.1, split="ood"))] == ["100", ""]
     unknown = Measured.of([early])
     assert unknown.windows(Place.of(early.cell)) == ""
+
+
+def test_a_line_around_another_network_is_named() -> None:
+    """On the seeds of its group alone: the second of `retrain` stands on the same network as the bare forecaster."""
+    results = [result("original", 1.0, seed=seed) for seed in range(2)]
+    results += [result("retrain", 0.8, seed=seed, metrics={BARE: 1.2 - 0.2 * seed}) for seed in range(2)]
+    results += [result("ompb", 0.7, seed=seed, metrics={BARE: 1.0001}) for seed in range(2)]
+    block = [entry(name) for name in ("original", "ompb", "retrain")]
+    said = f"{ELSEWHERE}: `retrain` 1."
+    assert said in compare("", ("method",), [block], Measured.of(results)).notes
+    one_seed = [one for one in results if one.cell.seed == 1]
+    assert not any(note.startswith(ELSEWHERE) for note in compare("", ("m",), [block], Measured.of(one_seed)).notes)
+
+
+def test_what_has_diverged_has_no_mean_of_the_seeds_that_survived() -> None:
+    """It keeps an infinite error and no other score."""
+    lost = result("gd", math.inf, seed=1)
+    kept = [result(name, 0.5, seed=seed, metrics={"crps": 0.2}) for name in ("gd", "original") for seed in (0, 1)]
+    measured = Measured.of([*(one for one in kept if one.cell != lost.cell), lost])
+    assert measured.mean(place("gd"), "crps", (0, 1)) == math.inf
+    assert measured.mean(place("gd"), "crps", (0,)) == 0.2
+    assert measured.mean(place("gd"), "nll", (0,)) is None
+    assert measured.mean(place("gd"), "crps", (0, 2)) is None
+    assert measured.mean(place("gd"), "crps", ()) is None

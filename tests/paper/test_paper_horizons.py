@@ -76,3 +76,13 @@ def test_the_papers_own_numbers_stand_beside_ours_on_its_own_data() -> None:
     assert PAPER not in figure("weather_all_split", "weather-stand-in")
     alone = [result("original", 0.5)]
     assert reduce("etth_all_split", runs(alone), Scope(quick=True)).figures == ()
+
+
+def test_horizons_stand_in_their_order_whatever_the_first_curve_lacks() -> None:
+    ours = [result("ompb", 0.1, horizon=horizon) for horizon in (48, 96)]
+    bare = [result("original", 1.0, horizon=horizon) for horizon in (24, 48, 96)]
+    (panel,) = panels(*ours, *bare).values()
+    assert [(curve.x, curve.y) for curve in panel.curves] == [
+        (("24", "48", "96"), (None, 0.1, 0.1)),
+        (("24", "48", "96"), (1.0, 1.0, 1.0)),
+    ]

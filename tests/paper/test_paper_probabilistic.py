@@ -1,3 +1,5 @@
+import math
+
 from made_up import line, result, runs
 
 from ompb.bench.store import Result
@@ -112,3 +114,12 @@ def test_cells() -> None:
     assert {(cell.dataset, cell.horizon) for cell in full} == {("etth", 24), ("etth", 96)}
     assert {cell.protocol for cell in full if cell.method == "ompb"} == {"honest"}
     assert len(set(full)) == len(full)
+
+
+def test_a_law_that_has_diverged_takes_no_seeds_from_others() -> None:
+    kept = [law(name, 0.2, seed=seed) for name in ("original", "ompb", "gd") for seed in (0, 1)]
+    finding = probabilistic.reduce(runs([*kept[:-1], result("gd", math.inf, seed=1)]), Scope())
+    section = finding.sections[0]
+    assert line(section, "tcn", "24", "id", "gd")[:2] == ("diverged", "diverged")
+    assert [words[-1] for words in section.lines] == ["0 1"] * 3
+    assert not any(note.startswith(probabilistic.EARLY) for note in section.notes)

@@ -54,7 +54,7 @@ def test_the_full_scope_first_then_the_quick_one_then_the_exported_finding(tmp_p
     path = results / "findings" / "toy.json"
     written = finding_of(TOY, Store(tmp_path / "empty"), results)
     assert (written.finding, written.is_exported) == (quick.finding, True)
-    assert written.told() == f"As exported to {path}: the store {tmp_path / 'empty'} has nothing of it."
+    assert written.told() == f"As exported to {path}: the store {tmp_path / 'empty'} has nothing that it is made from."
     full = finding_of(TOY, stored(store, result("copy", 0.2, horizon=96)), results)
     assert full.finding.text == "full"
     assert full.told() == f"Made now from 1 cell in {store}. As exported, with another --store: {path}."

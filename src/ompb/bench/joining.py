@@ -45,21 +45,23 @@ class Joining:
 
     replaced: tuple[Result, ...]  # whose cell was there before
     strangers: tuple[Result, ...]  # on another network than the one that cells there stand on
+    moved: tuple[Result, ...]  # of those that replace one: on another network than the one that was there
 
     @classmethod
     def of(cls, added: Sequence[Result], earlier: Sequence[Result]) -> Joining:
         """Of cells that come to earlier ones."""
-        there = {result.cell for result in earlier}
+        there, errors = {result.cell: result for result in earlier}, bare_errors(earlier)
         replaced = tuple(result for result in added if result.cell in there)
-        return cls(replaced, tuple(strangers(added, bare_errors(earlier))))
+        moved = (one for one in replaced if strangers([one], {**errors, **bare_errors([there[one.cell]])}))
+        return cls(replaced, tuple(strangers(added, errors)), tuple(moved))
 
     def require_same_networks(self) -> None:
         """Raise `OptionError` if a cell would take the place of one on another network."""
-        at_odds = [result for result in self.strangers if result in self.replaced]
-        if at_odds:
+        if self.moved:
+            first = self.moved[0]
             raise OptionError(
-                f"{counted(len(at_odds), 'cell')} would replace cells on other networks, the first being "
-                f"{at_odds[0].cell}, whose bare error is {bare_error(at_odds[0]):.4g} here and another there; then "
+                f"{counted(len(self.moved), 'cell')} would replace cells on other networks, the first being "
+                f"{first.cell}, whose bare error is {bare_error(first):.4g} here and another there; then "
                 "others at its place are held against a network they do not stand on. Export to a folder of its own "
                 "by --out, or pass --other-networks to replace them all the same."
             )

@@ -104,7 +104,7 @@ class Report:
     old: int
     asked: int  # of those that were not there
     new: list[Cell] = field(default_factory=list)
-    diverged: list[Cell] = field(default_factory=list)  # of the new ones, those whose forecasts ceased to be finite
+    diverged: list[Cell] = field(default_factory=list)  # of the new ones, those whose forecasts grew without end
     failed: dict[Cell, str] = field(default_factory=dict)
 
     def told(self) -> list[str]:
@@ -112,7 +112,7 @@ class Report:
         by_cause: dict[str, list[Cell]] = {}
         for cell, problem in self.failed.items():
             by_cause.setdefault(problem, []).append(cell)
-        lost = f"{_named(self.diverged)} diverged: forecasts ceased to be finite, and so the error is infinite."
+        lost = f"{_named(self.diverged)} diverged: forecasts grew without end, and so the error is infinite."
         return [lost] * bool(self.diverged) + [
             f"{_named(cells)} failed: {problem}" for problem, cells in by_cause.items()
         ]
@@ -144,7 +144,7 @@ def run(
 
     A cell that fails with an error of this package, or of code that was added, does not stop the others; nor does one
     whose process dies, which is tried once more in another. A device that is not there, or GPT-2's weights, raise
-    `OptionError` before anything is run. Without an executor everything runs in this process.
+    `OptionError` before anything is run here. Without an executor everything runs in this process.
     ``progress`` is called with (cells done, cells in all), ``log`` with a line per event.
     """
     wanted = list(dict.fromkeys(cells))
@@ -152,7 +152,7 @@ def run(
     executor = executor or InTurn()
     if missing and executor.is_here:
         require_devices(run_context)
-    require_weights(missing, run_context)
+        require_weights(missing, run_context)
     run_context.store.sweep()
     report = Report(old=len(wanted) - len(missing), asked=len(missing))
     job = Job(run_context.absolute(), _commit())

@@ -25,16 +25,16 @@ class Form(NamedTuple):
     """What a prediction brings beside its mean."""
 
     has_sd: bool
-    levels: tuple[float, ...]  # of its own intervals
+    levels: tuple[float, ...] | None  # of its own intervals
 
     @classmethod
     def of(cls, prediction: Prediction) -> Form:
         """That of a prediction."""
-        return cls(prediction.sd is not None, tuple(prediction.intervals or ()))
+        return cls(prediction.sd is not None, None if prediction.intervals is None else tuple(prediction.intervals))
 
     def packed(self, prediction: Prediction, outcome: Floats) -> Floats:
         """All its arrays, and then the outcome, as one: (k, H, C)."""
-        ends = [end for level in self.levels for end in (prediction.intervals or {})[level]]
+        ends = [end for pair in (prediction.intervals or {}).values() for end in pair]
         sd = [] if prediction.sd is None else [prediction.sd]
         return np.stack([prediction.mean, *sd, *ends, outcome])
 
@@ -42,8 +42,8 @@ class Form(NamedTuple):
         """Of arrays (k, ...) the prediction and the outcome."""
         mean, *others, outcome = arrays
         sd, ends = (others[0], others[1:]) if self.has_sd else (None, others)
-        own = {level: (ends[2 * place], ends[2 * place + 1]) for place, level in enumerate(self.levels)}
-        return Prediction(mean, sd, own or None), outcome
+        own = {level: (ends[2 * place], ends[2 * place + 1]) for place, level in enumerate(self.levels or ())}
+        return Prediction(mean, sd, None if self.levels is None else own), outcome
 
 
 @dataclass

@@ -73,7 +73,7 @@ class Result:
 
     @property
     def has_diverged(self) -> bool:
-        """Whether forecasts ceased to be finite."""
+        """Whether forecasts grew without end."""
         return math.isinf(self.metrics["mae"])
 
 
@@ -159,6 +159,7 @@ def export(store: Store, folder: Path, earlier: Sequence[Result] = ()) -> int:
     ``earlier`` ones that the store lacks are written, too; no other table is left there. A metric is a column, blank
     where a cell lacks it; the column ``made`` is the ``id`` of a line of `MADE`, beside the folder: what made them.
     """
+    folder = folder.absolute()  # "." has no name of its own, beside which `MADE` could be
     results = with_earlier(collect(store), earlier)
     if not results:
         raise OptionError(f"there is no finished cell in {store.folder}; name another store, or run cells first.")

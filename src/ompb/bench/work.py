@@ -41,6 +41,7 @@ from ompb.metrics.point import mae
 from ompb.rows.scaler import Scaler
 from ompb.rows.windows import sliding
 
+LARGEST = 1e100  # of a forecast: the squares of larger numbers cannot be added up
 CellEnd: TypeAlias = tuple[Cell, str | None]  # and what went wrong, if anything
 
 
@@ -143,8 +144,8 @@ class _PreparedMethod:
 def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job) -> Result:
     """Follow the stream of a cell and score it.
 
-    A method whose forecasts are finite at first, and then no longer, has diverged: its errors are infinite, and it has
-    no other scores. If the first is not, that is a mistake, and raises `NotFiniteError`.
+    A method whose forecasts are finite at first, and then no longer or beyond `LARGEST`, has diverged: its errors are
+    infinite, and it has no other scores. If the first is not finite, that is a mistake, and raises `NotFiniteError`.
     """
     run_context = job.run_context
     data = load(cell.dataset, run_context.folder)
@@ -161,7 +162,7 @@ def _result(prepared: _PreparedMethod, cell: Cell, base: BaseForecasts, job: Job
             began = perf_counter()
             prediction = as_prediction(method.step(snapshot))
             online += perf_counter() - began
-            has_diverged = scores.windows > 0 and not np.isfinite(prediction.mean).all()
+            has_diverged = scores.windows > 0 and not (np.abs(prediction.mean) < LARGEST).all()  # nor if NaN
             if has_diverged:
                 break
             prediction = law.around(prediction, snapshot)

@@ -210,7 +210,9 @@ def export_cells(
     """One line per cell, one file per finding."""
     require_tables_alone(out)
     if steps:
-        for path in export_steps(Store(store), out, ANALYSES):
+        with data_in(folder):
+            written = export_steps(Store(store), out, ANALYSES)
+        for path in written:
             say(f"Finding: {path}")
         return
     with data_in(folder):

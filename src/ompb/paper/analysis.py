@@ -61,3 +61,8 @@ class Analysis:
     reduce: Reduce
     per_step: bool = False  # whether it reads what is kept step by step
     draws_steps: bool = False  # whether it does so for its figures alone: then its tables are of cells
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether a cell without its single steps says nothing to it."""
+        return self.per_step and not self.draws_steps

@@ -6,6 +6,7 @@ import itertools
 import math
 import statistics
 import string
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -15,7 +16,7 @@ from ompb.bench.protocols import HONEST, ONE_STEP, Clock
 from ompb.bench.store import WINDOWS, Cell, Result
 from ompb.paper.grid import OMPB, ORIGINAL, PAPERS_DATA, PRESET, Spot, paper_dataset
 from ompb.paper.groups import Group, groups
-from ompb.paper.networks import NO_FORECAST, Seeded, broken, diverged
+from ompb.paper.networks import NO_FORECAST, Seeded, are_apart, bare_errors, broken, diverged
 from ompb.paper.printed import Number
 
 Stream: TypeAlias = tuple[str, int, str]  # a data set, a horizon and a split
@@ -26,6 +27,7 @@ SAME = 1e-4  # relative difference of errors that means nothing: one backbone ru
 GUESSED = ("ili",)  # the paper's data, but nobody knows which of their rows
 HINT = "Which rows of ili the paper has is not known exactly: what stands beside its numbers there is a hint."
 SEEDS = "Numbers are means over the seeds in the last column, behind ± their standard deviation. n counts forecasts."
+ELSEWHERE = f"Lines known to be around another network of the same recipe than `{ORIGINAL}` beside them"
 GROUPS = (
     "Methods are compared on the same seeds: first those that have run with the most, then the others, beside which "
     f"{', '.join(f'`{name}`' for name in ANCHORS)} stand again on these fewer seeds, without the paper's numbers."
@@ -82,11 +84,13 @@ class Measured:
         Infinite if one of them has diverged: then it says nothing more.
         """
         found = self.results.get(place, {})
-        values = [found[seed].metrics.get(metric) for seed in seeds if seed in found]
-        known = [value for value in values if value is not None]
-        if not known or len(known) != len(seeds):
+        if not seeds or not set(seeds) <= found.keys():
             return None
-        return math.inf if self._diverged(place) & set(seeds) else statistics.fmean(known)
+        if self._diverged(place) & set(seeds):
+            return math.inf
+        values = [found[seed].metrics.get(metric) for seed in seeds]
+        known = [value for value in values if value is not None]
+        return statistics.fmean(known) if len(known) == len(values) else None
 
     def spread(self, place: Place, metric: str, seeds: Collection[int]) -> float | None:
         """Standard deviation over these seeds; None for fewer than two, and where no mean over them says anything."""
@@ -105,10 +109,20 @@ class Measured:
             return None
         return math.inf if math.inf in (one, by) else one / by
 
+    def is_elsewhere(self, place: Place, seeds: Collection[int]) -> bool:
+        """Whether one of these cells is known to stand on another network than the bare backbone's."""
+        cells, bare = self.results.get(place, {}), self._bare(place)
+        own, there = bare_errors(cells, *bare), bare_errors(bare[0] or bare[1])
+        return any(are_apart(own[seed], there[seed]) for seed in own.keys() & there.keys() & set(seeds))
+
     def _diverged(self, place: Place) -> set[int]:
-        """The seeds that have; what the bare backbone did under the same protocol counts before the honest one's."""
-        bare = (Place(place.spot, protocol, ORIGINAL) for protocol in (place.protocol, HONEST))
-        return diverged(self.results.get(place, {}), *(self.results.get(there, {}) for there in bare))
+        """The seeds that have."""
+        return diverged(self.results.get(place, {}), *self._bare(place))
+
+    def _bare(self, place: Place) -> tuple[Seeded, Seeded]:
+        """What the bare backbone did under the same protocol, which counts first, and under the honest one."""
+        here, honest = (Place(place.spot, protocol, ORIGINAL) for protocol in (place.protocol, HONEST))
+        return self.results.get(here, {}), self.results.get(honest, {})
 
     def words(self, place: Place, metric: str, seeds: Collection[int]) -> str:
         """A mean and its spread as tables have them, blank if there is no mean."""
@@ -193,6 +207,7 @@ def compare(
     per_metric = ("{}", "paper", "ratio") if beside else ("{}",)
     headings = [heading.format(name) for name in metrics.values() for heading in per_metric]
     said = [GROUPS] if any(len(found) > 1 for _, found in grouped) else []
+    said += _elsewhere(grouped, measured)
     said += broken(lines)
     return Section(
         title=title,
@@ -201,6 +216,19 @@ def compare(
         lines=tuple(lines),
         keys=len(keys),
     )
+
+
+def _elsewhere(grouped: Iterable[tuple[Sequence[Entry], Sequence[Group]]], measured: Measured) -> list[str]:
+    """Which lines, if any, are not held against what corrects the same network."""
+    names = Counter(
+        entry.place.method
+        for block, found in grouped
+        for group in found
+        for entry in _members(block, group)
+        if measured.is_elsewhere(entry.place, group.seeds)
+    )
+    lines = ", ".join(f"`{name}` {count}" for name, count in sorted(names.items()))
+    return [f"{ELSEWHERE}: {lines}."] if names else []
 
 
 def _groups(block: Sequence[Entry], measured: Measured) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -64,5 +65,7 @@ def _means(spots: Sequence[Spot], measured: Measured) -> dict[str, list[float | 
 
 def _curve(name: str, spots: Sequence[Spot], errors: Sequence[float | None]) -> Curve:
     """At the horizons where there is a number; what has diverged leaves a gap."""
-    known = [(str(spot.horizon), error) for spot, error in zip(spots, errors, strict=True) if error is not None]
-    return Curve(name, tuple(horizon for horizon, _ in known), rounded([error for _, error in known]))
+    if sum(error is not None for error in errors) < 2:
+        return Curve(name, (), ())
+    y = rounded([math.nan if error is None else error for error in errors])
+    return Curve(name, tuple(str(spot.horizon) for spot in spots), y)

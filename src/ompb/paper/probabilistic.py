@@ -76,7 +76,9 @@ def reduce(runs: Runs, scope: Scope) -> Finding:
 
 def _is_here(result: Result) -> bool:
     return (
-        main.is_of(MAIN, result) and result.cell.horizon in HEADLINE and not METRICS.keys().isdisjoint(result.metrics)
+        main.is_of(MAIN, result)
+        and result.cell.horizon in HEADLINE
+        and (result.has_diverged or not METRICS.keys().isdisjoint(result.metrics))
     )
 
 
@@ -101,7 +103,7 @@ def _blank(protocol: str, measured: Measured) -> list[str]:
     lacking: dict[str, dict[str, None]] = {}
     without: dict[str, None] = {}
     for place in sorted(place for place in measured.results if place.protocol == protocol):
-        for result in measured.results[place].values():
+        for result in (one for one in measured.results[place].values() if not one.has_diverged):
             absent = [name for name in METRICS if name not in result.metrics]
             if "nll" in absent and "coverage80" not in absent:
                 without[f"`{place.method}`"] = None

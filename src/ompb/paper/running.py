@@ -104,7 +104,7 @@ class Shown:
     def told(self) -> str:
         """From what it is shown, in a sentence."""
         if self.is_exported:
-            return f"As exported to {self.path}: the store {self.store} has nothing of it."
+            return f"As exported to {self.path}: the store {self.store} has nothing that it is made from."
         made_from = self.finding.made_from
         if "cells" not in made_from:
             return f"Made now from the data at hand: {', '.join(made_from['data'])}."
@@ -116,7 +116,7 @@ def finding_of(analysis: Analysis, store: Store, folder: Path) -> Shown:
     """What an analysis shows: of a store, else as it was written to the findings of a folder of results."""
     path = finding_path(folder, analysis)
     runs = Runs.of(store, Costs.read(folder / COSTS))
-    found = finding_in(runs.stepped() if analysis.per_step else runs, analysis)
+    found = finding_in(runs.stepped() if analysis.needs_steps else runs, analysis)
     if found is not None:
         return Shown(found, store.folder, path, is_exported=False)
     if not path.exists():
@@ -126,7 +126,8 @@ def finding_of(analysis: Analysis, store: Store, folder: Path) -> Shown:
 
 def _nothing_of(analysis: Analysis, store: Store) -> str:
     if analysis.cells(FULL):
-        return f"no cell of the analysis {analysis.name!r} is in {store.folder}"
+        kept = " with its single steps" if analysis.needs_steps else ""
+        return f"no cell of the analysis {analysis.name!r} is in {store.folder}{kept}"
     return f"the data that the analysis {analysis.name!r} is made from are not at hand"
 
 
@@ -170,10 +171,9 @@ def export_all(
     for analysis in analyses:
         if add and not analysis.cells(FULL):
             continue
-        is_of_steps = analysis.per_step and not analysis.draws_steps
-        finding = finding_in(own.stepped() if is_of_steps else every, analysis)
+        finding = finding_in(own.stepped() if analysis.needs_steps else every, analysis)
         path = finding_path(cells.parent, analysis)
-        if finding and not (add and is_of_steps and _is_fuller(path, finding)):
+        if finding and not (add and analysis.needs_steps and _is_fuller(path, finding)):
             (_with_figures_of(path, finding) if add and analysis.draws_steps else finding).write(path)
             written.append(path)
     return Exported(count, tuple(written), joining)
@@ -189,7 +189,7 @@ def export_steps(store: Store, cells: Path, analyses: Sequence[Analysis]) -> tup
     there = replace(own, results=tuple(exported(cells)))
     written = []
     for analysis in (one for one in analyses if one.per_step and any(map(store.has_steps, one.cells(FULL)))):
-        finding = finding_in(there if analysis.draws_steps else own.stepped(), analysis)
+        finding = finding_in(own.stepped() if analysis.needs_steps else there, analysis)
         path = finding_path(cells.parent, analysis)
         if finding and not _is_fuller(path, finding):
             (_with_figures_of(path, finding) if analysis.draws_steps else finding).write(path)

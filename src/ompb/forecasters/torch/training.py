@@ -294,9 +294,12 @@ def _fast_and_repeatable(device: torch.device) -> Iterator[None]:
 
 def _saved_state(path: PathLike, header: Header) -> tuple[Header, dict[str, Tensor]] | None:
     """Header and tensors of a checkpoint, if there is one; it must have been written under the same header."""
-    if not Path(path).exists():
-        return None
-    saved, tensors = read(path, "checkpoint")
+    try:
+        saved, tensors = read(path, "checkpoint")
+    except FormatError:
+        if Path(path).exists():
+            raise
+        return None  # or no longer: whoever trained the same elsewhere has finished
     expected = json.loads(json.dumps(header))  # as it would have been read
     others = sorted(key for key in expected if saved.get(key) != expected[key])
     if others:

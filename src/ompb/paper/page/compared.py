@@ -18,7 +18,7 @@ from ompb.paper.grid import INTERVALS_ONLY, OMPB, ORIGINAL, PUBLISHED, Spot
 from ompb.paper.networks import Seeded, are_apart, bare_errors, diverged
 
 MARK = " *"
-ELSEWHERE = "Ratios with * are known to be around different networks of the same recipe."
+ELSEWHERE = "What has a * is known to compare different networks of the same recipe."
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,5 +25,5 @@ def header(cells: int) -> str:
 <p class="soft">{cells} cells, each one run of one method. Errors are in standard deviations of the source; smaller is
 better. Colour: only in columns whose heading has the word ratio, which are those of one error to another; what is
 divided by what stands above each table. <span class="better">Blue</span> is below 1 by more than {SLIGHT:.0%},
-<span class="worse">orange</span> above 1 by as much, <b>bold</b> by more than {MUCH:.0%}. Tinted lines are those of
-<code>{OMPB}</code>.</p></div></header>"""
+<span class="worse">orange</span> above 1 by as much, <b>bold</b> by more than {MUCH:.0%}; a ratio with a mark has none.
+Tinted lines are those of <code>{OMPB}</code>.</p></div></header>"""

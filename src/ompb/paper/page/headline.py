@@ -12,7 +12,7 @@ from ompb.paper import printed
 from ompb.paper.beside import shown
 from ompb.paper.grid import HEADLINE, OMPB, ORIGINAL, PRESET, PUBLISHED, RETRAINED_ALONE, TRIVIAL, Spot
 from ompb.paper.networks import broken
-from ompb.paper.page.compared import Grid, is_published
+from ompb.paper.page.compared import MARK, Grid, across_networks, is_published
 
 PLACES = tuple(Spot("etth", "tcn", horizon, split) for horizon in HEADLINE for split in ("id", "ood"))
 LEAKS = "Every row but the last two uses only rows that have arrived. The last two are"
@@ -40,6 +40,7 @@ def headline(grid: Grid) -> Section:
             f"In brackets: `{OMPB}` on the same seeds. {LEAKS if early else LEAK} of the paper's protocol, which shows "
             "a method all but the last of the rows it is about to be scored on: no deployment has that. "
             f"{_counted(grid)}".rstrip(),
+            *across_networks(lines),
             *broken(lines),
         ),
         headings=("method", "seeds", *(f"{place.horizon} rows, {place.split.upper()}" for place in PLACES)),
@@ -69,7 +70,8 @@ def _line(grid: Grid, method: str, title: str, protocol: str = HONEST) -> tuple[
     numbers = []
     for one in found:
         ours = f" ({shown(one.ours, digits=3)})" if one and one.ours is not None and method != OMPB else ""
-        numbers.append(f"{shown(one.value, digits=3)}{ours}" if one else "")
+        mark = MARK if one and one.elsewhere else ""
+        numbers.append(f"{shown(one.value, digits=3)}{ours}{mark}" if one else "")
     return title, " or ".join(map(str, seeds)), *numbers
 
 

@@ -207,9 +207,14 @@ def _against(name: str, cells: Sequence[Errors]) -> tuple[str, ...]:
     ours = statistics.median(errors[OMPB].ratio for errors in both) if both else None
     won = sum(_is_ahead(errors[OMPB], errors[name]) for errors in both)
     return (
-        f"{statistics.median(ratios):.3f}",
-        f"{max(ratios):.3f}" if max(ratios) < DIVERGED else NO_FORECAST,
-        "" if ours is None else f"{ours:.3f}",
+        _told(statistics.median(ratios)),
+        _told(max(ratios)),
+        "" if ours is None else _told(ours),
         f"{harmed} of {len(cells)}",
         f"{won} of {len(both)}" if both else "",
     )
+
+
+def _told(ratio: float) -> str:
+    """An error relative to the network's, or that it is none any more."""
+    return f"{ratio:.3f}" if ratio < DIVERGED else NO_FORECAST
