@@ -338,7 +338,7 @@ def test_options_in_a_name_reach_the_method(folder: Path, tmp_path: Path) -> Non
     assert len({bare, plain, opened}) == 3
     wrong = [replace(cells[0], method=name) for name in ("copy[rate=1]", 'ompb[gates="open"]')]
     copied, gated = run(wrong, RunContext(store, folder)).failed.values()
-    assert "leave that option out" in copied
+    assert "'rate'; accepted: no options." in copied
     assert "unknown option 'gates'" in gated
 
 
@@ -514,6 +514,7 @@ method("raises at once")(lambda task: 1 / 0)
 method("returns nothing")(lambda task: None)
 
 
+
 @forecaster("raises")
 def raising(source, context, horizon, seed):
     return lambda windows: windows.no_such_thing
@@ -532,6 +533,11 @@ class IsSureOfNothing(Says):
         return Prediction(snapshot.base, sd=np.full_like(snapshot.base, np.nan))
 
 
+class SaysAnArray(Says):
+    def step(self, snapshot):
+        return snapshot.base
+
+
 class Grows(Says):
     said = 0
 
@@ -540,6 +546,7 @@ class Grows(Says):
         return Prediction(snapshot.base * 1e5**self.said)
 
 
+method("returns an array")(lambda task: SaysAnArray({}))
 method("grows")(lambda task: Grows({}))
 method("goes astray")(lambda task: GoesAstray({"factor": 1.0}))
 method("is sure of nothing")(lambda task: IsSureOfNothing({}))
@@ -564,6 +571,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("ridge", "says nothing finite", "forecast 1 of the stream is not finite"),
         ("ridge", "is sure of nothing", "nll, crps, .* come to no finite number; return a positive sd"),
         ("ridge", "raises at once", r"'raises at once' failed with ZeroDivisionError: .* \(broken\.py, line 20\)"),
+        ("ridge", "returns an array", r"a step returned an array of shape \(6, 7\); return an .*Prediction"),
         ("ridge", "returns nothing", "'returns nothing' returned None; return an object with the method `step`"),
         ("raises", "last", r"'raises' failed with AttributeError: .* \(broken\.py, line 26\)"),
     ],

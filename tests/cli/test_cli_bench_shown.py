@@ -154,3 +154,11 @@ def test_here_is_a_folder_too(
     monkeypatch.chdir(tmp_path / "results" / "scores")
     assert ompb(capsys, "bench", "export", "--store", tmp_path / "store", "--out", ".").code == 0
     assert sorted(path.name for path in tmp_path.rglob("*.csv")) == ["etth.csv", "made.csv"]
+
+
+def test_a_folder_without_exported_cells_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("bench", "list", "--store", tmp_path / "none", "--results")
+    assert ompb(capsys, *words, REPOSITORY / "results").err == ""
+    answer = ompb(capsys, *words, tmp_path)
+    assert (answer.code, answer.err.count("\n")) == (0, 1)
+    assert answer.err.startswith(f"There is no {tmp_path / 'scores'}: stand in the clone")

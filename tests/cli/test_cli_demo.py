@@ -36,6 +36,6 @@ def test_demo_refuses_a_folder_that_is_a_file_and_a_negative_seed(
 ) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert_refused(ompb(capsys, "demo", "--out", file), "File exists", str(file))
+    assert_refused(ompb(capsys, "demo", "--out", file), f"{file} is a file, not a folder")
     assert_refused(ompb(capsys, "demo", "--out", tmp_path, "--seed", "-1"), "--seed")
     assert_refused(ompb(capsys, "demo", "--out", tmp_path, "--picture", "a.jpg"), "'.jpg'")

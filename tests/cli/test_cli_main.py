@@ -35,6 +35,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "a.csv", "--context", "x"], "--context", "ompb run"),
         (["shift", "a.csv"], "Missing argument 'B'", "ompb shift"),
         (["bench", "rnu"], "No such command 'rnu'", "ompb bench"),
+        (["run", "a.csv", "--horizon"], "Option '--horizon' requires an argument", "ompb run"),
+        (["bench", "table", "delay", "--format"], "requires an argument", "ompb bench table"),
+        (["bench", "table", "delay", "--format", "md"], "'--format': 'md' is not one of", "ompb bench table"),
     ],
 )
 def test_usage_errors_are_one_line_and_name_the_help_to_read(

@@ -140,7 +140,7 @@ def test_absurd_cells_are_told_on_the_screen(tmp_path: Path, capsys: pytest.Capt
     data = write_wide(tmp_path / "load.csv", values)
     answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / "out")
     assert (answer.code, answer.err) == (0, "")
-    assert "1 cells were too absurd to be believed and were taken as missing (b: 1, from 2024-01-" in answer.out
+    assert "1 cell was too absurd to be believed and was taken as missing (b: 1, at 2024-01-" in answer.out
     write_wide(data, series())
     answer = ompb(capsys, "run", data, "--source-end", SOURCE, *LENGTHS, "--out", tmp_path / "out")
     assert "believed" not in answer.out

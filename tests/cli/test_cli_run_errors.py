@@ -96,7 +96,7 @@ def test_bad_tables(tmp_path: Path, name: str, content: str, words: str, capsys:
 def test_missing_file_and_unusable_folder(load: Path, capsys: pytest.CaptureFixture[str]) -> None:
     usual = ("--source-end", SOURCE, *LENGTHS)
     assert_refused(ompb(capsys, "run", "nowhere.csv", *usual), "There is no file 'nowhere.csv'")
-    assert_refused(ompb(capsys, "run", load, *usual, "--out", load), "File exists", str(load))
+    assert_refused(ompb(capsys, "run", load, *usual, "--out", load), f"{load} is a file, not a folder")
 
 
 def test_a_run_that_fails_leaves_no_folder_behind(load: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ompb.errors import NoFolderError, OptionError
-from ompb.floor.files import LEFTOVER, replacing, sweep
+from ompb.floor.files import LEFTOVER, make_folder, replacing, sweep
 
 SAVES, SIZE = 200, 50_000
 LEFT = f".ompb-{16 * 'a'}.part"
@@ -245,3 +245,15 @@ def test_folders_and_devices_are_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match="not a file; pass the path of a file"):
             put(path, b"new")
     assert [file.name for file in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("below", ["", "new/deeper"])
+def test_a_file_where_a_folder_is_to_be_is_named(tmp_path: Path, below: str) -> None:
+    """What is there stays as it is."""
+    (tmp_path / "load.csv").write_text("kept")
+    with pytest.raises(OptionError, match=r"load\.csv is a file, not a folder; name another folder"):
+        make_folder(tmp_path / "load.csv" / below)
+    assert (tmp_path / "load.csv").read_text() == "kept"
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()

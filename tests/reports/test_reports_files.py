@@ -54,7 +54,7 @@ def test_hidden_cells_are_told_with_channel_and_time() -> None:
     study = with_hidden((30, 1), (31, 1), (75, 1), (40, 0))
     page = html_report(study)
     assert "4 cells were too absurd to be believed" in page
-    assert "channel 0: 1, from 2024-01-02T16:00:00 to 2024-01-02T16:00:00" in page
+    assert "channel 0: 1, at 2024-01-02T16:00:00" in page
     assert "channel 1: 3, from 2024-01-02T06:00:00 to 2024-01-04T03:00:00" in page
     assert summary(study)["hidden"][1] == {
         "channel": "channel 1",

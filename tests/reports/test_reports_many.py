@@ -95,7 +95,9 @@ def test_a_reference_that_does_best_is_said_to() -> None:
 
 def test_few_are_told_of_and_the_rest_is_named() -> None:
     (sentence,) = left_out_told(eight())
-    assert sentence.startswith("Series 8 is left out: source_end = '200' does not split the 10 rows in two")
+    assert sentence.startswith(
+        "Series 8 is left out: source_end = 200 does not split the 10 rows in two, which are too "
+    )
     many = replace(eight(), left_out={f"s{number}": "too short." for number in range(8)}, notes=tuple("abcdefgh"))
     assert left_out_told(many)[-1] == "3 more series are left out (s5, s6, s7); summary.json says why."
     assert len(left_out_told(many)) == 6

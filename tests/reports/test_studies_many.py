@@ -161,8 +161,12 @@ def test_notes_are_said_once_and_name_their_series(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source_end", "error", "words"),
     [
-        (300, TooShortError, r"series 1: source_end = '300' does not split the 300 rows"),
-        ("0", TooShortError, "series 1: source_end = '0' does not split"),
+        (
+            300,
+            TooShortError,
+            r"series 1: source_end = 300 does not split the 300 rows in two, which are too few for it; pass 1 to 299",
+        ),
+        ("0", TooShortError, "series 1: source_end = 0 does not split"),
         ("2024-07-01", OptionError, "series 1: source_end = '2024-07-01' is a date and the table's times are integers"),
         (10, TooShortError, "series 1: the source has 10 rows"),
     ],

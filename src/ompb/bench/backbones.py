@@ -197,7 +197,10 @@ def backbone_label(name: str, gpt2_weights: str | None) -> str:
         return name
     weights = label.weights or gpt2_weights
     if weights is None:
-        raise OptionError("gpt4ts does not say where its weights come from; pass --gpt2-weights random, or see --help.")
+        raise OptionError(
+            "gpt4ts does not say where its weights come from; pass --gpt2-weights gpt2-partial, as the results have "
+            "it, gpt2, or random, which reads no file."
+        )
     known = dataclasses.replace(label, weights=weights).config((96, 96, 1)).label  # any size will do
     return str(NetworkLabel(known, epochs=label.epochs))
 

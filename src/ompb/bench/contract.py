@@ -77,11 +77,18 @@ class Prediction:
 def as_prediction(answer: object) -> Prediction:
     """What a step returned. Raises `OptionError` if it is none, or holds no array."""
     if not isinstance(answer, Prediction) or not isinstance(answer.mean, np.ndarray):
-        shown = f"one whose mean is {answer.mean!r}" if isinstance(answer, Prediction) else f"{answer!r}"
+        shown = (
+            f"a Prediction whose mean is {_shown(answer.mean)}" if isinstance(answer, Prediction) else _shown(answer)
+        )
         raise OptionError(
-            f"a step returned {shown[:60]}; return an ompb.bench.contract.Prediction, whose mean is an array (H, C)."
+            f"a step returned {shown}; return an ompb.bench.contract.Prediction, whose mean is an array (H, C)."
         )
     return answer
+
+
+def _shown(answer: object) -> str:
+    """An array by its shape, anything else by what Python calls it, in short."""
+    return f"an array of shape {answer.shape}" if isinstance(answer, np.ndarray) else f"{answer!r}"[:60]
 
 
 class Method(Protocol):

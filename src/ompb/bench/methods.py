@@ -114,10 +114,12 @@ def make(name: str, task: Task) -> Method:
 def _call(factory: Factory, task: Task, name: str) -> Method:
     """What the factory makes, with the options in the method's name."""
     options = Named.of(name).options
+    signature = inspect.signature(factory)
     try:
-        inspect.signature(factory).bind(task, **options)
+        signature.bind(task, **options)
     except TypeError as error:
-        raise OptionError(f"the method {name!r} cannot be made: {error}; leave that option out.") from error
+        accepted = ", ".join(list(signature.parameters)[1:]) or "no options"
+        raise OptionError(f"the method {name!r} cannot be made: {error}; accepted: {accepted}.") from error
     return factory(task, **options)
 
 

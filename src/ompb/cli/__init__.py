@@ -15,6 +15,7 @@ with extra("cli", needed_by="the command line"):
     import polars as _polars  # noqa: F401
     import rich as _rich  # noqa: F401
     import typer
+    from typer.main import get_command
 
 from ompb.cli import bench, check, data, demo, report, run, shift
 
@@ -52,16 +53,26 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(arguments, prog_name="ompb", standalone_mode=False)
     except typer.TyperException as error:
-        raise OptionError(f"{error.format_message().rstrip('.')}; see {_path(error)} --help.") from error
+        said = error.format_message().rstrip(".").replace("Value error, ", "")
+        raise OptionError(f"{said}; see {_path(error, arguments)} --help.") from error
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code or 0
 
 
-def _path(error: typer.TyperException) -> str:
-    """The command that was being read when the error came up, as it is typed."""
+def _path(error: typer.TyperException, arguments: Sequence[str] | None) -> str:
+    """The command that was being read when the error came up, as it is typed; some errors leave it to be looked up."""
     context = getattr(error, "ctx", None)
-    return context.command_path if context is not None else "ompb"
+    if context is not None:
+        return str(context.command_path)
+    words, command = ["ompb"], get_command(app)
+    for word in sys.argv[1:] if arguments is None else arguments:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        words.append(word)
+        command = below[word]
+    return " ".join(words)
 
 
 def _print_version(wanted: bool) -> None:

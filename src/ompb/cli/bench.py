@@ -94,6 +94,8 @@ def list_cells(store: Place = STORE, results: Results = RESULTS, folder: DataFol
     """One line per data set, backbone and protocol of the store, then one per analysis."""
     methods = method_names()  # before the overview loads some, which would change their order
     overview = Overview.of(ANALYSES, Store(store), results, folder)
+    if not (results / SCORES).is_dir():
+        note(f"There is no {results / SCORES}: stand in the clone, where exported cells are, or name --results DIR.")
     cells = overview.stored
     kinds = dict.fromkeys(map(_kind, cells))
     headings = ("", "horizons", "splits", "seeds", "methods", "cells")

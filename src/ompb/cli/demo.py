@@ -9,6 +9,7 @@ import typer
 
 from ompb.cli.console import progress, say, size_of
 from ompb.datasets.demo import PHASE_DAYS, SOURCE_DAYS
+from ompb.floor.files import make_folder
 from ompb.studies import demo_study
 from ompb.studies.parts import UNSEEN_SHARE
 
@@ -44,7 +45,7 @@ def demo(
 
     if picture is not None:
         require_png(picture)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     with progress("Making the series") as bar:
         study = demo_study(seed, bar.follow)
     show_scores(study)

@@ -61,10 +61,18 @@ def sweep(folder: Path) -> None:
                         os.unlink(entry.path)
 
 
+def make_folder(folder: Path) -> None:
+    """With the folders above it, as far as they are not there. Raises `OptionError` if a file is in the way."""
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise OptionError(f"{path} is a file, not a folder; name another folder, which is made if need be.")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def _prepare(target: Path, parents: bool) -> None:
     folder = target.parent
     if parents:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     if not folder.is_dir():
         raise NoFolderError(
             f"there is no folder {folder} to write {target.name} in; make it first, or pass another path."

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ompb.errors import OptionError
+from ompb.floor.files import make_folder
 from ompb.floor.names import listed
 
 SUMMARY, REPORT = "summary.json", "report.html"
@@ -39,7 +40,7 @@ def require_room(folder: Path, names: Sequence[str]) -> None:
 
 def make_room(folder: Path, *, csv: bool = False) -> str:
     """Make a folder for results, if need be, before the work begins; what to say of older ones, empty if none."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     require_room(folder, [name for name in RESULTS if csv or name != FORECASTS_CSV])
     older = older_results(folder)
     return f"The results of an older run in {folder} are replaced ({listed(older)})." if older else ""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ompb.floor.names import counted, listed
 from ompb.reports.summary import found_in, plain, shared, three_decimals
 from ompb.studies import BARE, OMPB, SeriesScores, Studies
+from ompb.studies.result import disbelieved
 
 TOLD = 5  # series that are left out, and notes, that are told in full
 DECIMALS = 4  # of scores in files
@@ -152,7 +153,7 @@ def _hidden(studies: Studies) -> list[str]:
     if not cells:
         return []
     where = listed([f"{one}: {count}" for one, count in cells.items()])
-    return [f"{sum(cells.values())} cells were too absurd to be believed and were taken as missing ({where})."]
+    return [disbelieved(sum(cells.values()), where)]
 
 
 def _warnings(studies: Studies) -> str:

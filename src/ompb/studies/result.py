@@ -32,6 +32,20 @@ class HiddenCells:
     first: str  # when
     last: str
 
+    def __str__(self) -> str:
+        when = f"at {self.first}" if self.first == self.last else f"from {self.first} to {self.last}"
+        return f"{self.channel}: {self.cells}, {when}"
+
+
+def disbelieved(cells: int, where: str) -> str:
+    """A sentence on cells that could not be true.
+
+    >>> disbelieved(1, "south: 1")
+    '1 cell was too absurd to be believed and was taken as missing (south: 1).'
+    """
+    was = "was" if cells == 1 else "were"
+    return f"{counted(cells, 'cell')} {was} too absurd to be believed and {was} taken as missing ({where})."
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
@@ -112,8 +126,7 @@ class Study:
         if not channels:
             return ""
         total = sum(channel.cells for channel in channels)
-        where = "; ".join(f"{one.channel}: {one.cells}, from {one.first} to {one.last}" for one in channels)
-        return f"{total} cells were too absurd to be believed and were taken as missing ({where})."
+        return disbelieved(total, "; ".join(map(str, channels)))
 
     def strongest_episodes(self, most: int) -> list[Episode]:
         """At most so many episodes of warnings, in time order, told by the table's clock."""

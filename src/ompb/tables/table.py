@@ -119,14 +119,16 @@ def split_row(table: Table, place: str, name: str = "source_end") -> int:
     """
     if len(table.times) < 2:
         raise TooShortError(f"the table has {len(table.times)} row; pass one with rows for both source and target.")
-    rows = whole_number(place)
+    rows, shown = whole_number(place), place
     if rows is None:
-        rows = _rows_before(table, place, name)
+        rows, shown = _rows_before(table, place, name), repr(place)
     if not 0 < rows < len(table.times):
         dates = f", or a date like 2024-01-31, after {table.shown(0)} and up to {table.shown(-1)}"
+        most = len(table.times) - 1
+        few = ", which are too few for it" if rows > most else ""
         raise TooShortError(
-            f"{name} = {place!r} does not split the {len(table.times)} rows in two; pass 1 to {len(table.times) - 1} "
-            f"rows{'' if table.times.dtype.kind == 'i' else dates}."
+            f"{name} = {shown} does not split the {most + 1} rows in two{few}; pass 1 to {most} rows"
+            f"{'' if table.times.dtype.kind == 'i' else dates}."
         )
     return rows
 
