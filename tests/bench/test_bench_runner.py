@@ -514,7 +514,6 @@ method("raises at once")(lambda task: 1 / 0)
 method("returns nothing")(lambda task: None)
 
 
-
 @forecaster("raises")
 def raising(source, context, horizon, seed):
     return lambda windows: windows.no_such_thing
