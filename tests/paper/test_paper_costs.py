@@ -23,7 +23,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     COSTS.write(tmp_path / "deep" / "row-cost.csv")
     assert Costs.read(tmp_path / "deep" / "row-cost.csv") == COSTS
     assert Costs.read(tmp_path / "none.csv") == Costs()
-    assert Costs().notes() == ()
+    assert COSTS.notes()[0].startswith("Times a row and memory: `benchmarks/row_cost.py`")
+    assert Costs().notes() == ("Times a row and memory are blank: there is no row-cost.csv among the results.",)
 
 
 def test_a_cost_is_that_of_any_weights_and_split() -> None:

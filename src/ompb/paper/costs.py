@@ -52,9 +52,11 @@ class Costs:
         return self.found.get((sizes, method))
 
     def notes(self) -> tuple[str, ...]:
-        """How they came about; nothing where nothing was measured."""
+        """How they came about, or why there are none."""
+        if not self.found:
+            return (f"Times a row and memory are blank: there is no {FILE} among the results.",)
         made = f"`benchmarks/row_cost.py` on one processor, {self.versions}, commit {self.commit}"
-        return (f"Times a row and memory: {made}.",) if self.found else ()
+        return (f"Times a row and memory: {made}.",)
 
     def write(self, path: Path) -> None:
         """As a table, a line for each."""
