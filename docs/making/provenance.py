@@ -31,6 +31,7 @@ ON_CPU = "torch=2.13.0"  # of the machine without a GPU
 SCORED = {"coverage80": "coverage", "winkler80": "interval score", "crps": "likelihood and CRPS"}
 INTERVALS_ONLY = ("aci", "dtaci")
 WITHOUT_NETWORK = ("last", "profile")
+ALL, FEW = "all", 2  # methods; so few are named
 FIELDS = ("dataset", "backbone", "horizon", "seed", "protocol")  # of a cell: columns between training and method
 JOINED = (6, 5, 4, 3, 2)  # columns whose values share a line, methods first
 BARE, OURS = "original", "ompb"
@@ -93,35 +94,48 @@ def family(result: Result) -> str:
     return f"`{named.name}`" + (" with options" if named.options else "")
 
 
-def training(result: Result, is_stranger: bool) -> str | None:
-    """Of the network of a cell: "CPU", "earlier", or None where there is none or it is an H200's.
+def training(result: Result, is_stranger: bool) -> str:
+    """Of the network of a cell: "CPU", "earlier", or nothing where it is an H200's.
 
     A stranger tells by the error of its base forecasts that its network is not the one of its place.
     """
-    if result.cell.method in WITHOUT_NETWORK:
-        return None
     if result.trained_on == "cpu":
         return "CPU"
     label = NetworkLabel.parse(result.cell.backbone)
     is_own = is_stranger or (label is not None and label.epochs is not None)
     if is_own and ON_CPU in {f"{name}={number}" for name, number in result.versions.items()}:
         return "CPU"
-    return "earlier" if is_stranger or result.commit in EARLIER else None
+    return "earlier" if is_stranger or result.commit in EARLIER else ""
 
 
 def on_other_networks(results: Iterable[Result]) -> str:
     """What stands on other networks than the rest: cells alike in all but one column share a line."""
     found = sorted(results, key=lambda one: (*(getattr(one.cell, name) for name in FIELDS), family(one)))
     at_odds = {one.cell for one in strangers(found, bare_errors(found))}
-    trained = [(training(one, one.cell in at_odds), one) for one in found]
+    trained: list[Line] = [
+        (training(one, one.cell in at_odds), *(str(getattr(one.cell, name)) for name in FIELDS), family(one))
+        for one in found
+        if one.cell.method not in WITHOUT_NETWORK
+    ]
+    whole = alike(trained)
     counts: Mapping[Line, int] = Counter(
-        (made, *(str(getattr(one.cell, name)) for name in FIELDS), family(one)) for made, one in trained if made
+        (*line[:-1], ALL if line[1:-1] in whole else line[-1]) for line in trained if line[0]
     )
     for column in JOINED:
         counts = joined(counts, column)
     lines = sorted((*line, str(count)) for line, count in counts.items())
     headings = ("training", "data set", "backbones", "horizons", "seeds", "protocols", "methods", "cells")
     return table(headings, lines, numbers=1)
+
+
+def alike(trained: Iterable[Line]) -> set[Line]:
+    """Of lines (training, ..., method) what stands between the two where several methods have one way of training."""
+    ways: dict[Line, set[str]] = {}
+    methods: dict[Line, set[str]] = {}
+    for way, *between, method in trained:
+        ways.setdefault(tuple(between), set()).add(way)
+        methods.setdefault(tuple(between), set()).add(method)
+    return {between for between, those in ways.items() if len(those) == 1 and len(methods[between]) > FEW}
 
 
 def joined(counts: Mapping[Line, int], column: int) -> dict[Line, int]:

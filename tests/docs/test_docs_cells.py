@@ -27,18 +27,15 @@ def test_the_page_is_of_the_present_results() -> None:
 
 def test_the_training_of_a_network_is_told_by_its_epochs_and_by_what_ran_the_cell() -> None:
     early = provenance.EARLIER[0]
-    assert provenance.training(result(), is_stranger=False) is None
+    assert provenance.training(result(), is_stranger=False) == ""
     assert provenance.training(replace(result(), commit=early), is_stranger=False) == "earlier"
-    assert (
-        provenance.training(replace(result("last"), commit=early), is_stranger=False) is None
-    )  # it hears of no network
     assert provenance.training(result(backbone="tcn@20", torch="2.13.0"), is_stranger=False) == "CPU"
-    assert provenance.training(result(backbone="tcn@20"), is_stranger=False) is None
-    assert provenance.training(result(torch="2.13.0"), is_stranger=False) is None  # its steps ran on a CPU, no more
+    assert provenance.training(result(backbone="tcn@20"), is_stranger=False) == ""
+    assert provenance.training(result(torch="2.13.0"), is_stranger=False) == ""  # its steps ran on a CPU, no more
     assert provenance.training(result(torch="2.13.0"), is_stranger=True) == "CPU"
     assert provenance.training(result(), is_stranger=True) == "earlier"
     assert provenance.training(replace(result(), trained_on="cpu"), is_stranger=False) == "CPU"
-    assert provenance.training(replace(result(torch="2.13.0"), trained_on="cuda"), is_stranger=False) is None
+    assert provenance.training(replace(result(torch="2.13.0"), trained_on="cuda"), is_stranger=False) == ""
 
 
 def test_cells_alike_in_all_but_one_column_share_a_line() -> None:
@@ -53,6 +50,15 @@ def test_every_cell_on_another_network_is_in_one_line() -> None:
     assert provenance.on_other_networks(found).splitlines()[2:] == [
         "| CPU | etth | tcn | 24 | 0 | honest | `gd`, `ompb` | 2 |",
         "| CPU | etth | tcn | 96 | 0 | honest | `ompb` | 1 |",
+    ]
+
+
+def test_all_methods_of_a_place_are_not_named_one_by_one() -> None:
+    found = [on_cpu(name, 24) for name in ("ompb", "gd", "er")] + [on_cpu(name, 96) for name in ("ompb", "gd", "er")]
+    elf = replace(on_cpu("elf", 96), trained_on="cuda")
+    assert provenance.on_other_networks([*found, elf]).splitlines()[2:] == [
+        "| CPU | etth | tcn | 24 | 0 | honest | all | 3 |",
+        "| CPU | etth | tcn | 96 | 0 | honest | `er`, `gd`, `ompb` | 3 |",
     ]
 
 
