@@ -100,7 +100,11 @@ def list_cells(store: Place = STORE, results: Results = RESULTS, folder: DataFol
     kinds = dict.fromkeys(map(_kind, cells))
     headings = ("", "horizons", "splits", "seeds", "methods", "cells")
     lines = [_kind_line(kind, [cell for cell in cells if _kind(cell) == kind]) for kind in kinds]
-    show_table(f"{len(cells)} finished cells in {store}", headings, lines)
+    title = f"{counted(len(cells), 'finished cell')} in {store}"
+    if lines:
+        show_table(title, headings, lines)
+    else:
+        say(title)
     title = (
         f"Cells of each analysis in the store, and among the {len(overview.exported)} exported to {results / SCORES}"
     )
