@@ -56,8 +56,7 @@ What that may change: the mean absolute error under `honest`, for one seed, arou
 around one that was trained for as many epochs for the analysis `epochs`. The last columns have the largest difference,
 relative to the first. Networks of the same kind of machine agree to the bit. One trained on a processor does not agree
 with one trained on a GPU, and bare forecasts of rows unlike the source differ most; of that `ompb` corrects the greater
-part. On ILI's Autoformer `ompb` differs although bare errors agree: its steps ran on different machines, and why that
-matters there is not known. Place by place: `ompb bench table epochs`.
+part. Place by place: `ompb bench table epochs`.
 """
 LACKING = """## Which scores they lack
 
